@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Fold gives the resources of the entry named name as the later entries of the
+// same attachment left them: a chained plugin's changes are expected (rule 14).
+// entries are in order of their making.
+func Fold[E any](codec Codec[E], entries []*Entry, name string) ([]Resource[E], error) {
+	var list []Resource[E]
+	found := false
+	for _, e := range entries {
+		if !found && e.name != name {
+			continue
+		}
+		decoded, err := codec.Decode(e)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			list, found = decoded, true
+			continue
+		}
+		for _, later := range decoded {
+			amender, ok := later.(Amender[E])
+			if !ok {
+				continue
+			}
+			for i, r := range list {
+				list[i] = amender.Amend(r)
+			}
+		}
+	}
+	return list, nil
+}
+
+// Check observes every resource, and names all that is not as it should be. A
+// look-up that fails is an error too: CHECK must not pass on a guess.
+func Check[E any](ctx context.Context, env E, scope Scope, list []Resource[E]) error {
+	var errs []error
+	p := newPlan(list)
+	for _, r := range list {
+		if scope.Gone && p.inScope(r, scope) {
+			errs = append(errs, fmt.Errorf("%s: gone with %s", RefOf(r), scope.Ref))
+			continue
+		}
+		state, err := r.Observe(ctx, env)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s: could not find out: %w", RefOf(r), err))
+		case state.Is == IsAbsent:
+			errs = append(errs, fmt.Errorf("%s: missing%s", RefOf(r), detail(state)))
+		case state.Is == IsDrifted:
+			errs = append(errs, fmt.Errorf("%s: changed%s", RefOf(r), detail(state)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func detail(s State) string {
+	if s.Detail == "" {
+		return ""
+	}
+	return ": " + s.Detail
+}

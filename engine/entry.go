@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-net/fairlead/attachment"
+)
+
+// Format is the version of the entries that we write. We read it and the one
+// before (rule 1).
+const Format = 1
+
+// entryMax bounds what is read of one entry: 4 MiB. A plan has some dozens of
+// resources of some hundred bytes.
+const entryMax = 4 << 20
+
+// Header is an entry's first line: whose it is and where it acts.
+type Header struct {
+	Format int           `json:"format"`
+	ID     attachment.ID `json:"attachment"`
+	// Plugin is the name that the call was made by; Hash tells two calls of
+	// one plugin in a chain apart.
+	Plugin string `json:"plugin"`
+	Hash   string `json:"hash"`
+	// Boot is the kernel's boot_id; Scope the identity of the container's
+	// namespace within that boot (SO_NETNS_COOKIE); Netns its path.
+	Boot  string `json:"boot"`
+	Scope string `json:"scope,omitempty"`
+	Netns string `json:"netns,omitempty"`
+	// Created is for people; nothing is decided by it.
+	Created time.Time `json:"created"`
+}
+
+// line is any line of an entry. Each is whole, or was never acted upon.
+type line struct {
+	Header *Header                    `json:"entry,omitempty"`
+	Facts  map[string]json.RawMessage `json:"facts,omitempty"`
+	// Intend and Learned number the resources from 1, in order of creation.
+	Intend  int             `json:"intend,omitempty"`
+	Learned int             `json:"learned,omitempty"`
+	// Try says that making the resource begins; without it nothing was done
+	// for it. Void says that it came to nothing.
+	Try     int             `json:"try,omitempty"`
+	Void    int             `json:"void,omitempty"`
+	Kind    string          `json:"kind,omitempty"`
+	Body    json.RawMessage `json:"body,omitempty"`
+	Done    bool            `json:"done,omitempty"`
+}
+
+// Entry is one plugin call's record, locked by whoever holds it.
+type Entry struct {
+	Header Header
+	Facts  map[string]json.RawMessage
+	Done   bool
+
+	records []record
+	name    string // within the attachment's directory: SEQ-PLUGIN-HASH
+	dir     string
+	file    *os.File
+	size    int64 // of the whole lines
+	lock    *Lock
+}
+
+type record struct {
+	kind string
+	body json.RawMessage
+	// tried is what DEL goes by: what was never tried may be another's.
+	tried bool
+}
+
+func (e *Entry) record(n int) *record {
+	if n < 1 || n > len(e.records) {
+		return nil
+	}
+	return &e.records[n-1]
+}
+
+// Name tells the entry apart within its attachment.
+func (e *Entry) Name() string { return e.name }
+
+// entryName makes the file's name; parseEntryName reads it.
+func entryName(seq int, plugin, hash string) string {
+	return fmt.Sprintf("%06d-%s-%s", seq, plugin, hash)
+}
+
+func parseEntryName(name string) (seq int, plugin, hash string, ok bool) {
+	number, rest, found := strings.Cut(name, "-")
+	cut := strings.LastIndexByte(rest, '-')
+	if !found || cut < 1 {
+		return 0, "", "", false
+	}
+	seq, err := strconv.Atoi(number)
+	if err != nil || seq < 1 {
+		return 0, "", "", false
+	}
+	return seq, rest[:cut], rest[cut+1:], true
+}
+
+func (e *Entry) append(lines ...line) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	for _, l := range lines {
+		if err := enc.Encode(l); err != nil {
+			return fmt.Errorf("encode journal entry %s: %w", e.name, err)
+		}
+	}
+	if _, err := e.file.Write(buf.Bytes()); err != nil {
+		// A half line would spoil those that follow it.
+		return errors.Join(fmt.Errorf("write journal entry %s: %w", e.file.Name(), err), e.file.Truncate(e.size))
+	}
+	e.size += int64(buf.Len())
+	return nil
+}
+
+// errEmpty is an entry whose writer died before its first line was whole: it
+// had done nothing yet.
+var errEmpty = errors.New("empty entry")
+
+// decode reads the whole entry. A last line without its end was being written
+// when the writer died, and nothing had been done for it.
+func (e *Entry) decode() error {
+	if _, err := e.file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("read journal entry %s: %w", e.file.Name(), err)
+	}
+	data, err := io.ReadAll(io.LimitReader(e.file, entryMax+1))
+	if err != nil {
+		return fmt.Errorf("read journal entry %s: %w", e.file.Name(), err)
+	}
+	if len(data) > entryMax {
+		return fmt.Errorf("%w: %s is over %d bytes", ErrUnreadable, e.file.Name(), entryMax)
+	}
+	whole := bytes.LastIndexByte(data, '\n') + 1
+	if whole == 0 {
+		return errEmpty
+	}
+	e.records, e.Facts, e.Done = nil, nil, false
+	for n, raw := range bytes.Split(data[:whole-1], []byte{'\n'}) {
+		if err := e.decodeLine(n, raw); err != nil {
+			return fmt.Errorf("journal entry %s, line %d: %w", e.file.Name(), n+1, err)
+		}
+	}
+	return e.truncateTo(int64(whole), int64(len(data)))
+}
+
+// truncateTo cuts a torn last line off, so that the next one starts afresh.
+func (e *Entry) truncateTo(whole, size int64) error {
+	e.size = whole
+	if whole == size || e.lock == nil {
+		return nil
+	}
+	if err := e.file.Truncate(whole); err != nil {
+		return fmt.Errorf("cut torn line of journal entry %s: %w", e.file.Name(), err)
+	}
+	return nil
+}
+
+func (e *Entry) decodeLine(n int, raw []byte) error {
+	var l line
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	switch {
+	case n == 0 && l.Header == nil:
+		return fmt.Errorf("%w: no header", ErrUnreadable)
+	case n == 0 && l.Header.Format > Format:
+		return fmt.Errorf("format %d: %w", l.Header.Format, ErrNewer)
+	case n == 0:
+		e.Header = *l.Header
+	case l.Facts != nil:
+		e.Facts = l.Facts
+	case l.Intend == len(e.records)+1:
+		e.records = append(e.records, record{kind: l.Kind, body: l.Body})
+	case e.record(l.Learned) != nil:
+		e.record(l.Learned).body = l.Body
+	case e.record(l.Try) != nil:
+		e.record(l.Try).tried = true
+	case e.record(l.Void) != nil:
+		e.record(l.Void).tried = false
+	case l.Done:
+		e.Done = true
+	default:
+		return fmt.Errorf("%w: unexpected line", ErrUnreadable)
+	}
+	return nil
+}
+
+// remove takes the entry off the disk: what it recorded is gone. The lock is
+// held until after, so that no one acts on the file in between.
+func (e *Entry) remove() error {
+	if err := os.Remove(e.file.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove journal entry: %w", err)
+	}
+	// Other entries of this attachment keep the directory; that is no error.
+	_ = os.Remove(e.dir)
+	e.Close()
+	return nil
+}
+
+// Close lets go of the entry and leaves it on the disk.
+func (e *Entry) Close() {
+	if e.lock != nil {
+		e.lock.Unlock()
+		e.lock = nil
+		return
+	}
+	_ = e.file.Close()
+}

@@ -1,0 +1,376 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-net/fairlead/attachment"
+)
+
+// Journal is the record of what attachments own: a directory an attachment,
+// an entry a plugin call (rule 1). It belongs on a tmpfs: it is of no use after
+// a reboot, and is never synced.
+type Journal struct {
+	root string
+	// Boot is the kernel's boot_id, which entries record.
+	Boot string
+	// Now is for the header's Created, which is shown to people.
+	Now func() time.Time
+}
+
+// OpenJournal uses the state directory root, which FindStateDir gave.
+func OpenJournal(root, boot string) *Journal {
+	return &Journal{root: root, Boot: boot, Now: time.Now}
+}
+
+// Root is the state directory.
+func (j *Journal) Root() string { return j.root }
+
+func (j *Journal) attachmentsDir() string { return filepath.Join(j.root, "attachments") }
+
+func (j *Journal) dirOf(id attachment.ID) string {
+	return filepath.Join(j.attachmentsDir(), string(id.Owner()))
+}
+
+// Begin makes the entry of an ADD, exclusively, and returns it locked.
+// Where one of the same plugin and hash is there, nothing is made, and that one
+// is returned, locked, as leftover: a crashed call's, or one that the stale
+// function disowns; the caller removes what it records and begins again. One
+// that is in force is ErrDone; one that is held by another process, ErrBusy.
+func (j *Journal) Begin(ctx context.Context, h Header, stale func(Header) bool) (entry, leftover *Entry, err error) {
+	h.Format, h.Boot, h.Created = Format, j.Boot, j.Now().UTC().Truncate(time.Second)
+	for {
+		dir, lock, err := j.lockDir(ctx, h.ID)
+		if err != nil {
+			return nil, nil, err
+		}
+		entry, leftover, err = j.beginIn(dir, h, stale)
+		lock.Unlock()
+		if !errors.Is(err, errEmpty) {
+			return entry, leftover, err
+		}
+	}
+}
+
+func (j *Journal) beginIn(dir string, h Header, stale func(Header) bool) (entry, leftover *Entry, err error) {
+	names, err := entryNames(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	last := 0
+	for _, name := range names {
+		seq, plugin, hash, _ := parseEntryName(name)
+		last = max(last, seq)
+		if plugin != h.Plugin || hash != h.Hash {
+			continue
+		}
+		leftover, err := j.leftover(dir, name, stale)
+		if leftover != nil || err != nil {
+			return nil, leftover, err
+		}
+	}
+	entry, err = create(dir, entryName(last+1, h.Plugin, h.Hash), h)
+	return entry, nil, err
+}
+
+// leftover looks at an entry that stands where a new one should: nil, nil says
+// that it can be passed over (it can't be read: rule 19).
+func (j *Journal) leftover(dir, name string, stale func(Header) bool) (*Entry, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // an ADD does not wait for another of its own: that one is at work
+	e, err := openLocked(ctx, dir, name)
+	if err != nil || e == nil {
+		return nil, err
+	}
+	switch err := e.decode(); {
+	case errors.Is(err, errEmpty):
+		return nil, errors.Join(err, e.remove())
+	case errors.Is(err, ErrUnreadable), errors.Is(err, ErrNewer):
+		e.Close()
+		return nil, nil
+	case err != nil:
+		e.Close()
+		return nil, err
+	}
+	if e.Done && e.Header.Boot == j.Boot && !stale(e.Header) {
+		e.Close()
+		return nil, fmt.Errorf("%s by %s: %w", e.Header.ID, e.Header.Plugin, ErrDone)
+	}
+	return e, nil
+}
+
+// Take finds and locks the entry that a DEL is to undo: that of equal plugin
+// and hash, else the newest of that plugin; nil where there is none. An entry
+// that can't be read is an error that wraps ErrUnreadable or ErrNewer.
+func (j *Journal) Take(ctx context.Context, id attachment.ID, plugin, hash string) (*Entry, error) {
+	dir := j.dirOf(id)
+	for {
+		name, err := pick(dir, plugin, hash)
+		if err != nil || name == "" {
+			return nil, err
+		}
+		e, err := openLocked(ctx, dir, name)
+		if err != nil {
+			return nil, err
+		}
+		if e == nil {
+			continue // removed while we waited for it
+		}
+		err = e.decode()
+		if errors.Is(err, errEmpty) {
+			if err := e.remove(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err != nil {
+			e.Close()
+			return nil, err
+		}
+		return e, nil
+	}
+}
+
+func pick(dir, plugin, hash string) (string, error) {
+	names, err := entryNames(dir)
+	if err != nil {
+		return "", err
+	}
+	newest := ""
+	for _, name := range slices.Backward(names) {
+		_, p, h, _ := parseEntryName(name)
+		if p != plugin {
+			continue
+		}
+		if h == hash {
+			return name, nil
+		}
+		if newest == "" {
+			newest = name
+		}
+	}
+	return newest, nil
+}
+
+// Entries reads all entries of an attachment, in the order of their making,
+// without a lock. Those that can't be read are left out, and said by the error,
+// which comes with the others.
+func (j *Journal) Entries(id attachment.ID) ([]*Entry, error) {
+	return readAll(j.dirOf(id))
+}
+
+// All reads every entry in the journal, as Entries does.
+func (j *Journal) All() ([]*Entry, error) {
+	owners, err := os.ReadDir(j.attachmentsDir())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list journal: %w", err)
+	}
+	var all []*Entry
+	var errs []error
+	for _, owner := range owners {
+		entries, err := readAll(filepath.Join(j.attachmentsDir(), owner.Name()))
+		all = append(all, entries...)
+		errs = append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+func readAll(dir string) ([]*Entry, error) {
+	names, err := entryNames(dir)
+	if err != nil {
+		return nil, err
+	}
+	var entries []*Entry
+	var errs []error
+	for _, name := range names {
+		e, err := openEntry(dir, name)
+		if e == nil || err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		err = e.decode()
+		e.Close()
+		switch {
+		case err == nil:
+			entries = append(entries, e)
+		case !errors.Is(err, errEmpty):
+			errs = append(errs, err)
+		}
+	}
+	return entries, errors.Join(errs...)
+}
+
+// Relock takes the lock of an entry that was read without, and reads it again:
+// nil where it went meanwhile, ErrBusy where another holds it.
+func (j *Journal) Relock(e *Entry) (*Entry, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	locked, err := openLocked(ctx, e.dir, e.name)
+	if err != nil || locked == nil {
+		return nil, err
+	}
+	if err := locked.decode(); err != nil {
+		locked.Close()
+		return nil, err
+	}
+	return locked, nil
+}
+
+// Forget removes all entries of an attachment and nothing else: the operator's
+// way out where they can't be read. It returns their names.
+func (j *Journal) Forget(ctx context.Context, id attachment.ID) ([]string, error) {
+	dir := j.dirOf(id)
+	names, err := entryNames(dir)
+	if err != nil {
+		return nil, err
+	}
+	var gone []string
+	for _, name := range names {
+		e, err := openLocked(ctx, dir, name)
+		if err != nil {
+			return gone, err
+		}
+		if e == nil {
+			continue
+		}
+		if err := e.remove(); err != nil {
+			return gone, err
+		}
+		gone = append(gone, name)
+	}
+	return gone, nil
+}
+
+// lockDir makes the attachment's directory and takes its lock, which guards the
+// making of entries. It is held for a look and a create, never for a call.
+func (j *Journal) lockDir(ctx context.Context, id attachment.ID) (string, *Lock, error) {
+	dir := j.dirOf(id)
+	for {
+		if err := mkdirs(j.attachmentsDir(), dir); err != nil {
+			return "", nil, err
+		}
+		f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("open journal: %w", err)
+		}
+		lock, err := flock(ctx, f, unix.LOCK_EX)
+		if err != nil {
+			return "", nil, err
+		}
+		same, err := stillAt(f, dir)
+		if same && err == nil {
+			return dir, lock, nil
+		}
+		lock.Unlock()
+		if err != nil {
+			return "", nil, err
+		}
+	}
+}
+
+func mkdirs(dirs ...string) error {
+	for i, dir := range dirs {
+		err := os.Mkdir(dir, 0o700)
+		if errors.Is(err, os.ErrNotExist) && i > 0 {
+			return nil // its parent went in between: the caller looks again
+		}
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("make journal directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// stillAt tells whether path is the file that f has open: whoever waited for a
+// lock may have got that of a file that is gone by now.
+func stillAt(f *os.File, path string) (bool, error) {
+	var open, now unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &open); err != nil {
+		return false, fmt.Errorf("look at %s: %w", path, err)
+	}
+	err := unix.Lstat(path, &now)
+	if errors.Is(err, unix.ENOENT) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at %s: %w", path, err)
+	}
+	return open.Dev == now.Dev && open.Ino == now.Ino, nil
+}
+
+// entryNames lists the entries in order; a missing directory has none.
+func entryNames(dir string) ([]string, error) {
+	files, err := os.ReadDir(dir) // sorted, and the sequence leads the name
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list journal entries: %w", err)
+	}
+	var names []string
+	for _, f := range files {
+		if _, _, _, ok := parseEntryName(f.Name()); ok {
+			names = append(names, f.Name())
+		}
+	}
+	return names, nil
+}
+
+func create(dir, name string, h Header) (*Entry, error) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make journal entry: %w", err)
+	}
+	// The directory's lock is ours, so nobody can be before us here.
+	if err := flockNow(f, unix.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock journal entry %s: %w", f.Name(), err), f.Close())
+	}
+	e := &Entry{Header: h, name: name, dir: dir, file: f, lock: &Lock{f}}
+	if err := e.append(line{Header: &h}); err != nil {
+		return nil, errors.Join(err, e.remove())
+	}
+	return e, nil
+}
+
+// openEntry opens without a lock; nil where it is gone.
+func openEntry(dir, name string) (*Entry, error) {
+	path := filepath.Join(dir, name)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open journal entry: %w", err)
+	}
+	return &Entry{name: name, dir: dir, file: f}, nil
+}
+
+func openLocked(ctx context.Context, dir, name string) (*Entry, error) {
+	e, err := openEntry(dir, name)
+	if e == nil || err != nil {
+		return nil, err
+	}
+	e.lock, err = flock(ctx, e.file, unix.LOCK_EX)
+	if err != nil {
+		return nil, err
+	}
+	same, err := stillAt(e.file, filepath.Join(dir, name))
+	if err != nil || !same {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Lock is a flock(2) on a file of the state directory. It ends with the
+// process, however that ends.
+type Lock struct{ f *os.File }
+
+// Unlock lets go. A second call does nothing.
+func (l *Lock) Unlock() {
+	if l == nil || l.f == nil {
+		return
+	}
+	// Closing the only descriptor releases the lock; nothing was written.
+	_ = l.f.Close()
+	l.f = nil
+}
+
+// flock takes the lock how (LOCK_SH or LOCK_EX) on f; waiting ends with ctx,
+// and is then ErrBusy. On failure f is closed: a waiter that was given up may
+// still get the lock, and must let it go.
+func flock(ctx context.Context, f *os.File, how int) (*Lock, error) {
+	err := flockNow(f, how)
+	if err == nil {
+		return &Lock{f}, nil
+	}
+	if !errors.Is(err, unix.EWOULDBLOCK) {
+		name := f.Name()
+		_ = f.Close()
+		return nil, fmt.Errorf("lock %s: %w", name, err)
+	}
+	if ctx.Done() != nil && ctx.Err() != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock %s: %w", f.Name(), ErrBusy)
+	}
+	return flockWait(ctx, f, how)
+}
+
+func flockWait(ctx context.Context, f *os.File, how int) (*Lock, error) {
+	got := make(chan error, 1)
+	go func() { got <- retryEINTR(func() error { return unix.Flock(int(f.Fd()), how) }) }()
+	select {
+	case err := <-got:
+		if err != nil {
+			_ = f.Close()
+			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+		return &Lock{f}, nil
+	case <-ctx.Done():
+		go func() { <-got; _ = f.Close() }()
+		return nil, fmt.Errorf("lock %s: %w", f.Name(), ErrBusy)
+	}
+}
+
+func flockNow(f *os.File, how int) error {
+	return retryEINTR(func() error { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) })
+}
+
+func retryEINTR(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

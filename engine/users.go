@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-net/fairlead/attachment"
+)
+
+// Users of shared and holders of restored things are files: one directory a
+// thing, one file an entry. To ask whether another uses a thing costs what its
+// own users cost, not what the journal holds.
+
+// user names an entry in such a directory.
+type user struct{ owner, entry string }
+
+func userOf(e *Entry) user {
+	return user{string(e.Header.ID.Owner()), e.name}
+}
+
+func (u user) file() string { return u.owner + "." + u.entry }
+
+// thing names what is shared, across attachments.
+func thing(ref Ref, scope Scope, inScope bool) string {
+	if inScope {
+		return string(ref) + " in " + scope.ID
+	}
+	return string(ref)
+}
+
+func (j *Journal) usersDir(thing string) string {
+	return filepath.Join(j.root, "shared", attachment.Digest(thing))
+}
+
+// Lock takes a named lock, shared or exclusive.
+func (j *Journal) Lock(ctx context.Context, name string, exclusive bool) (*Lock, error) {
+	dir := filepath.Join(j.root, "locks")
+	path := filepath.Join(dir, attachment.Digest(name))
+	how := unix.LOCK_SH
+	if exclusive {
+		how = unix.LOCK_EX
+	}
+	for {
+		if err := mkdirs(dir); err != nil {
+			return nil, err
+		}
+		f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("open lock of %s: %w", name, err)
+		}
+		lock, err := flock(ctx, f, how)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		same, err := stillAt(f, path)
+		if same && err == nil {
+			return lock, nil
+		}
+		lock.Unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// dropLock removes the file of a lock that is held exclusively: whoever waits
+// for it notices, and makes another.
+func (j *Journal) dropLock(name string) error {
+	err := os.Remove(filepath.Join(j.root, "locks", attachment.Digest(name)))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove lock of %s: %w", name, err)
+	}
+	return nil
+}
+
+// register makes the entry a user of the thing, with what it needs to keep.
+func (j *Journal) register(thing string, u user, content any) error {
+	dir := j.usersDir(thing)
+	if err := mkdirs(filepath.Dir(dir), dir); err != nil {
+		return err
+	}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return fmt.Errorf("encode user of %s: %w", thing, err)
+	}
+	return replaceFile(filepath.Join(dir, u.file()), data)
+}
+
+// replaceFile writes beside and renames over: readers see the old or the new.
+// A name that begins with a dot is no user, so a crash leaves no false one.
+func replaceFile(path string, data []byte) error {
+	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path))
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove stale file: %w", err)
+	}
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write state: %w", err), os.Remove(tmp))
+	}
+	return nil
+}
+
+// unregister ends the use; the directory goes with the last user.
+func (j *Journal) unregister(thing string, u user) error {
+	dir := j.usersDir(thing)
+	err := os.Remove(filepath.Join(dir, u.file()))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("end use of %s: %w", thing, err)
+	}
+	return nil
+}
+
+// dropUsers removes the directory of a thing that has no users, with what a
+// crash may have left there.
+func (j *Journal) dropUsers(thing string) error {
+	dir := j.usersDir(thing)
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list users of %s: %w", thing, err)
+	}
+	for _, f := range files {
+		if !strings.HasPrefix(f.Name(), ".") {
+			return nil
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove users of %s: %w", thing, err)
+	}
+	return nil
+}
+
+// users lists who uses the thing.
+func (j *Journal) users(thing string) ([]user, error) {
+	files, err := os.ReadDir(j.usersDir(thing))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list users of %s: %w", thing, err)
+	}
+	var users []user
+	for _, f := range files {
+		owner, entry, ok := strings.Cut(f.Name(), ".")
+		if ok && owner != "" {
+			users = append(users, user{owner, entry})
+		}
+	}
+	return users, nil
+}
+
+// header reads the entry of a user: ok is false where it is gone.
+func (j *Journal) header(u user) (h Header, ok bool, err error) {
+	e, err := openEntry(filepath.Join(j.attachmentsDir(), u.owner), u.entry)
+	if e == nil || err != nil {
+		return Header{}, false, err
+	}
+	defer e.Close()
+	if err := e.decode(); err != nil {
+		if errors.Is(err, errEmpty) {
+			return Header{}, false, nil
+		}
+		return Header{}, false, err
+	}
+	return e.Header, true, nil
+}
+
+// readUser gives what register kept; ok is false where there is none.
+func (j *Journal) readUser(thing string, u user, content any) (ok bool, err error) {
+	f, err := os.OpenFile(filepath.Join(j.usersDir(thing), u.file()), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read user of %s: %w", thing, err)
+	}
+	err = json.NewDecoder(f).Decode(content)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return false, fmt.Errorf("read user of %s: %w", thing, err)
+	}
+	return true, nil
+}
