@@ -1,0 +1,87 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// mountPrivate hides what plugins keep on a machine behind empty file
+// systems, and gives /sys the view of the new network namespace.
+func mountPrivate() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("making mounts private: %w", err)
+	}
+	for _, m := range []struct{ kind, at string }{
+		{"tmpfs", "/run"},
+		{"tmpfs", "/var/lib"},
+		{"sysfs", "/sys"},
+	} {
+		options := ""
+		if m.kind == "tmpfs" {
+			options = "mode=0755"
+		}
+		if err := unix.Mount(m.kind, m.at, m.kind, 0, options); err != nil {
+			return fmt.Errorf("mounting %s on %s: %w", m.kind, m.at, err)
+		}
+	}
+	return os.Mkdir(netnsDir, 0o755)
+}
+
+// WriteFile writes a file as the host sees it, and makes its directory.
+func (h *Host) WriteFile(path, content string) {
+	h.t.Helper()
+	var err error
+	h.Do(func() {
+		if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
+			err = os.WriteFile(path, []byte(content), 0o644)
+		}
+	})
+	if err != nil {
+		h.t.Fatalf("host: %v", err)
+	}
+}
+
+// ReadFile reads a file as the host sees it; ok is false when there is none.
+func (h *Host) ReadFile(path string) (content string, ok bool) {
+	h.t.Helper()
+	var b []byte
+	var err error
+	h.Do(func() { b, err = os.ReadFile(path) })
+	if os.IsNotExist(err) {
+		return "", false
+	}
+	if err != nil {
+		h.t.Fatalf("host: %v", err)
+	}
+	return string(b), true
+}
+
+// ReadDir lists the names in a directory as the host sees it; none when there
+// is no such directory.
+func (h *Host) ReadDir(path string) []string {
+	h.t.Helper()
+	var entries []os.DirEntry
+	var err error
+	h.Do(func() { entries, err = os.ReadDir(path) })
+	if err != nil && !os.IsNotExist(err) {
+		h.t.Fatalf("host: %v", err)
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// RemoveAll removes a path and what is below it, as the host sees it.
+func (h *Host) RemoveAll(path string) {
+	h.t.Helper()
+	var err error
+	h.Do(func() { err = os.RemoveAll(path) })
+	if err != nil {
+		h.t.Fatalf("host: %v", err)
+	}
+}
