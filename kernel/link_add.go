@@ -1,0 +1,113 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// ifInfo is struct ifinfomsg.
+func ifInfo(index int, flags, change uint32) []byte {
+	b := make([]byte, unix.SizeofIfInfomsg)
+	binary.NativeEndian.PutUint32(b[4:], uint32(index))
+	binary.NativeEndian.PutUint32(b[8:], flags)
+	binary.NativeEndian.PutUint32(b[12:], change)
+	return b
+}
+
+// AddLink makes a link, all of it in one message. It is an error (Exists) when
+// there is one of that name, or with the kind's own key (a VLAN's number).
+func (n *Namespace) AddLink(s LinkSpec) error {
+	return n.call("link.add", s.Name, func() error {
+		if s.Kind == nil {
+			return fmt.Errorf("no kind: %w", unix.EINVAL)
+		}
+		up := b2u32(s.Up) * unix.IFF_UP
+		r := newRequest(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL, ifInfo(s.Index, up, up))
+		if err := n.encodeParent(&r.encoder, s); err != nil {
+			return err
+		}
+		if s.Master != 0 {
+			r.u32(unix.IFLA_MASTER, uint32(s.Master))
+		}
+		if err := s.encodeCommon(&r.encoder); err != nil {
+			return err
+		}
+		if err := encodeInfo(&r.encoder, s.Kind, nil); err != nil {
+			return err
+		}
+		return n.change(r)
+	})
+}
+
+// encodeParent names the lower device, where it is in another namespace by the
+// number that it has in this one.
+func (n *Namespace) encodeParent(e *encoder, s LinkSpec) error {
+	if s.Parent == 0 {
+		return nil
+	}
+	e.u32(unix.IFLA_LINK, uint32(s.Parent))
+	if s.ParentNetns == nil || s.ParentNetns.id == n.id {
+		return nil
+	}
+	id, err := n.netnsID(s.ParentNetns)
+	if err != nil {
+		return err
+	}
+	e.u32(unix.IFLA_LINK_NETNSID, uint32(id))
+	return nil
+}
+
+// encodeCommon appends what a veth's peer may have too.
+func (s LinkSpec) encodeCommon(e *encoder) error {
+	if s.Name != "" {
+		e.str(unix.IFLA_IFNAME, s.Name)
+	}
+	if s.MTU != 0 {
+		e.u32(unix.IFLA_MTU, uint32(s.MTU))
+	}
+	if s.TxQLen != nil {
+		e.u32(unix.IFLA_TXQLEN, uint32(*s.TxQLen))
+	}
+	if len(s.MAC) != 0 {
+		e.bytes(unix.IFLA_ADDRESS, s.MAC)
+	}
+	if s.NumTxQueues != 0 {
+		e.u32(unix.IFLA_NUM_TX_QUEUES, uint32(s.NumTxQueues))
+	}
+	if s.NumRxQueues != 0 {
+		e.u32(unix.IFLA_NUM_RX_QUEUES, uint32(s.NumRxQueues))
+	}
+	if s.Netns != nil {
+		e.u32(unix.IFLA_NET_NS_FD, uint32(s.Netns.fd))
+	}
+	encodeAddrGen(e, s.AddrGenMode)
+	return nil
+}
+
+func encodeAddrGen(e *encoder, m *AddrGenMode) {
+	if m == nil {
+		return
+	}
+	e.nest(unix.IFLA_AF_SPEC, func() {
+		e.nest(unix.AF_INET6, func() { e.u8(unix.IFLA_INET6_ADDR_GEN_MODE, uint8(*m)) })
+	})
+}
+
+// encodeInfo appends IFLA_LINKINFO: the link's kind with what belongs to it,
+// and what belongs to it as a member of a bridge.
+func encodeInfo(e *encoder, k LinkKind, p *BridgePort) error {
+	var err error
+	e.nest(unix.IFLA_LINKINFO, func() {
+		if k != nil {
+			e.str(unix.IFLA_INFO_KIND, k.Kind())
+			e.nest(unix.IFLA_INFO_DATA, func() { err = k.encode(e) })
+		}
+		if p != nil {
+			e.str(unix.IFLA_INFO_SLAVE_KIND, "bridge")
+			e.nest(unix.IFLA_INFO_SLAVE_DATA, func() { p.encode(e) })
+		}
+	})
+	return err
+}
