@@ -34,6 +34,8 @@ type handle struct {
 	mu     sync.Mutex // guards sock, and is held through an exchange
 	sock   *socket    // opened by the first call
 	closed bool
+
+	nft nftConn // for nftables, apart from the above
 }
 
 // identity of a namespace, as long as a descriptor of it is open.
@@ -182,5 +184,6 @@ func (n *Namespace) Close() error {
 	}
 	n.closed = true
 	n.drop()
+	n.closeNft()
 	return unix.Close(n.fd)
 }
