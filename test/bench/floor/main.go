@@ -6,7 +6,9 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // command is one thing that floor can do; usage names its arguments, all of
@@ -36,10 +38,12 @@ func commands() map[string]command {
 func main() {
 	// Namespaces are a thread's own: all of it happens on this one.
 	runtime.LockOSThread()
+	start := time.Now()
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "floor:", err)
 		os.Exit(1)
 	}
+	os.Stdout.WriteString(strconv.FormatInt(time.Since(start).Nanoseconds(), 10))
 }
 
 func run(args []string) error {
@@ -56,18 +60,18 @@ func run(args []string) error {
 	return c.run(args[1:])
 }
 
-// masqueradeToo is add followed by the entry in the set of masqueraded
-// addresses. The address is add's argument number at; table and set come last.
+// masqueradeToo is the entry in the set of masqueraded addresses followed by
+// add, which leaves the thread in the container's namespace. The address is add's argument number at; table and set come last.
 func masqueradeToo(add func([]string) error, at int) func([]string) error {
 	return func(args []string) error {
-		if err := add(args[:len(args)-2]); err != nil {
-			return err
-		}
 		p, err := netip.ParsePrefix(args[at])
 		if err != nil {
 			return err
 		}
-		return setElement(p.Addr(), args[len(args)-2], args[len(args)-1], true)
+		if err := setElement(p.Addr(), args[len(args)-2], args[len(args)-1], true); err != nil {
+			return err
+		}
+		return add(args[:len(args)-2])
 	}
 }
 

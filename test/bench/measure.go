@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// contestant is a candidate in one scenario.
+type contestant struct {
+	candidate
+	host    *host
+	calls   []*call // one for each round
+	samples map[operation][]time.Duration
+	own     map[operation][]time.Duration // without the process's start, if it tells
+	err     error // it is out of the scenario since then
+}
+
+// measureAll goes through the scenarios. Errors do not end it: the candidate
+// that had one is out of that scenario.
+func measureAll(list []scenario, all []candidate, o options) (*results, []error) {
+	quiet, err := newHost()
+	if err != nil {
+		return newResults(o), []error{err}
+	}
+	defer quiet.close()
+	r := newResults(o)
+	var errs []error
+	for i, s := range list {
+		fmt.Fprintf(os.Stderr, "bench: %d/%d %s\n", i+1, len(list), s.name)
+		entered := enter(s, all, o.warmup+o.n)
+		for round := range o.warmup + o.n {
+			playRound(s, entered, round, round < o.warmup)
+		}
+		for _, c := range entered {
+			if c.err != nil {
+				errs = append(errs, fmt.Errorf("%s: %s: %w", s.name, c.name(), c.err))
+			}
+		}
+		r.add(s, entered)
+		for _, c := range entered {
+			c.host.close()
+		}
+		if err := quiet.settle(); err != nil {
+			return r, append(errs, err)
+		}
+	}
+	return r, errs
+}
+
+// enter gives every candidate that takes part a fresh host and a namespace for each round.
+func enter(s scenario, all []candidate, rounds int) []*contestant {
+	var entered []*contestant
+	for _, cand := range all {
+		if !cand.runs(s) {
+			continue
+		}
+		c := &contestant{candidate: cand, samples: map[operation][]time.Duration{}, own: map[operation][]time.Duration{}}
+		if c.host, c.err = newHost(); c.err == nil {
+			c.err = c.getReady(s, rounds)
+		}
+		entered = append(entered, c)
+	}
+	return entered
+}
+
+func (c *contestant) getReady(s scenario, rounds int) error {
+	if s.ops[0] == opVersion {
+		for range rounds {
+			c.calls = append(c.calls, &call{})
+		}
+		return nil
+	}
+	if err := c.host.do(func() error { return c.prepare(s) }); err != nil {
+		return fmt.Errorf("prepare the host: %w", err)
+	}
+	if err := c.host.makeContainers(rounds); err != nil {
+		return err
+	}
+	for i, path := range c.host.containers {
+		c.calls = append(c.calls, newCall(s, i, path))
+	}
+	return nil
+}
+
+// playRound makes one call of each sort by each contestant, in turn; who begins
+// changes with the round, so that none always follows the same other one.
+func playRound(s scenario, entered []*contestant, round int, warmup bool) {
+	for _, op := range s.ops {
+		for i := range entered {
+			c := entered[(round+i)%len(entered)]
+			if c.err != nil {
+				continue
+			}
+			if err := c.make(s, op, round, warmup); err != nil {
+				c.err = fmt.Errorf("%s number %d: %w", op, round, err)
+			}
+		}
+	}
+}
+
+// make makes one call, and in the warm-up looks at what it has brought about.
+func (c *contestant) make(s scenario, op operation, round int, warmup bool) error {
+	call := c.calls[round]
+	p := c.process(s, op, call)
+	return c.host.do(func() error {
+		out, took, err := p.run()
+		if err != nil {
+			return err
+		}
+		if op == opAdd {
+			call.result = out
+			if len(out) == 0 && c.printsResults() {
+				return errors.New("no result was printed")
+			}
+		}
+		if !warmup {
+			return c.note(op, out, took)
+		}
+		if c.name() == nameEmpty {
+			return nil
+		}
+		return c.verify(s, op, call)
+	})
+}
+
+// note keeps what a timed call took.
+func (c *contestant) note(op operation, out []byte, took time.Duration) error {
+	c.samples[op] = append(c.samples[op], took)
+	if f, ok := c.candidate.(floor); ok {
+		own, err := f.own(out)
+		c.own[op] = append(c.own[op], own)
+		return err
+	}
+	return nil
+}
+
+func (c *contestant) printsResults() bool {
+	_, ok := c.candidate.(plugins)
+	return ok
+}
+
+func (c *contestant) verify(s scenario, op operation, call *call) error {
+	switch op {
+	case opAdd:
+		return c.host.inside(call.netns, s.expect.added)
+	case opDel, opDelAgain:
+		return errors.Join(c.host.inside(call.netns, s.expect.deleted), nothingOnHost())
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// What all scenarios share.
+const (
+	cniVersion  = "1.1.0"
+	networkName = "bench"
+	bridgeName  = "cni0"
+	leaseDir    = "/var/lib/cni/networks/" + networkName
+)
+
+func subnet() netip.Prefix { return netip.MustParsePrefix("10.88.0.0/16") }
+func gateway() netip.Addr  { return netip.MustParseAddr("10.88.0.1") }
+
+// operation is one sort of call that is timed.
+type operation string
+
+const (
+	opAdd      operation = "ADD"
+	opDel      operation = "DEL"
+	opDelAgain operation = "DEL again" // runtimes call DEL twice: the second finds nothing
+	opVersion  operation = "VERSION"
+)
+
+// verb is what CNI_COMMAND says.
+func (o operation) verb() string {
+	if o == opDelAgain {
+		return string(opDel)
+	}
+	return string(o)
+}
+
+// scenario is one configuration that every candidate is given.
+type scenario struct {
+	name   string
+	about  string
+	plugin string
+	config string      // members of the configuration's JSON object, without cniVersion and name
+	ops    []operation // one of each in every round, in this order
+	leases int         // that are there before
+	floor  floorCalls  // nil: what is measured needs no call to the kernel
+	expect expectation // of the namespace, between ADD and DEL
+}
+
+// scenarios is the table to extend when a plugin comes to be.
+func scenarios() []scenario {
+	const (
+		hostLocal  = `"ipam": {"type": "host-local", "ranges": [[{"subnet": "10.88.0.0/16"}]], "routes": [{"dst": "0.0.0.0/0"}]}`
+		static     = `"ipam": {"type": "static", "addresses": [{"address": "10.88.0.2/16", "gateway": "10.88.0.1"}], "routes": [{"dst": "0.0.0.0/0"}]}`
+		bridge     = `"type": "bridge", "bridge": "cni0", "isGateway": true, `
+		ptp        = `"type": "ptp", `
+		masquerade = `"ipMasq": true, "ipMasqBackend": "nftables", `
+	)
+	attached := expectation{ifName: "eth0", addresses: 1, defaultRoute: true}
+	life := []operation{opAdd, opDel, opDelAgain}
+	plain := []scenario{
+		{name: "bridge", about: "bridge with host-local", plugin: "bridge", config: bridge + hostLocal,
+			ops: life, floor: floorBridge, expect: attached},
+		{name: "bridge-masq", about: "the same, masqueraded by nftables", plugin: "bridge", config: bridge + masquerade + hostLocal,
+			ops: life, floor: floorBridgeMasq, expect: attached},
+		{name: "ptp", about: "ptp with host-local", plugin: "ptp", config: ptp + hostLocal,
+			ops: life, floor: floorPTP, expect: attached},
+		{name: "ptp-masq", about: "the same, masqueraded by nftables", plugin: "ptp", config: ptp + masquerade + hostLocal,
+			ops: life, floor: floorPTPMasq, expect: attached},
+		{name: "loopback", about: "loopback", plugin: "loopback", config: `"type": "loopback"`,
+			ops: life, floor: floorLoopback, expect: expectation{ifName: "lo", addresses: 1}},
+		{name: "static", about: "static alone", plugin: "static", config: `"type": "bridge", ` + static, ops: life},
+		{name: "host-local", about: "host-local alone", plugin: "host-local", config: `"type": "bridge", ` + hostLocal,
+			ops: life, floor: floorLease},
+	}
+	var list []scenario
+	for _, s := range plain {
+		list = append(list, s)
+		if s.name == "bridge" || s.name == "host-local" {
+			list = append(list, s.beside(1_000), s.beside(10_000))
+		}
+	}
+	for _, plugin := range []string{"bridge", "ptp", "loopback", "host-local", "static"} {
+		list = append(list, scenario{name: "version/" + plugin, about: "the plugin's start: VERSION",
+			plugin: plugin, ops: []operation{opVersion}})
+	}
+	return list
+}
+
+// beside is the same scenario with that many leases of others there before.
+func (s scenario) beside(leases int) scenario {
+	s.leases = leases
+	s.name = fmt.Sprintf("%s/%d", s.name, leases)
+	s.about = fmt.Sprintf("%s, beside %d leases", s.about, leases)
+	return s
+}
+
+// input is the configuration that the plugin reads; result is what ADD printed, or nil.
+func (s scenario) input(result []byte) []byte {
+	if s.ops[0] == opVersion {
+		return fmt.Appendf(nil, `{"cniVersion": %q}`, cniVersion)
+	}
+	in := fmt.Appendf(nil, `{"cniVersion": %q, "name": %q, %s`, cniVersion, networkName, s.config)
+	if result != nil {
+		in = fmt.Appendf(in, `, "prevResult": %s`, result)
+	}
+	return append(in, '}')
+}
