@@ -41,3 +41,24 @@ func (e Env) At(side Side) (*kernel.Namespace, error) {
 	}
 	return ns, nil
 }
+
+// Open opens the two namespaces of an attachment. An empty path, or one that
+// leads to no namespace, gives an Env without Container, and says why; that is
+// a fact. An error is not: it could not be found out. close is never nil.
+func Open(netns string) (env Env, absence kernel.Absence, closer func(), err error) {
+	host, err := kernel.Host()
+	if err != nil {
+		return Env{}, "", func() {}, err
+	}
+	closer = func() { _ = host.Close() } // nothing was written through it
+	env = Env{Host: host}
+	if netns == "" {
+		return env, "no path given", closer, nil
+	}
+	container, absence, err := kernel.Open(netns)
+	if err != nil || absence != "" {
+		return env, absence, closer, err
+	}
+	env.Container = container
+	return env, "", func() { _ = container.Close(); _ = host.Close() }, nil
+}

@@ -1,0 +1,105 @@
+package cni
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	current "github.com/containernetworking/cni/pkg/types/100"
+
+	"github.com/fairlead-net/fairlead/attachment"
+	"github.com/fairlead-net/fairlead/engine"
+	"github.com/fairlead-net/fairlead/resource"
+)
+
+const delegateKind = "delegate.1"
+
+// delegate is another plugin's part, as a resource: its Create is ADD, its
+// Observe CHECK, its Remove DEL. So whoever heard ADD hears DEL.
+type delegate struct {
+	Type   string        `json:"type"`
+	ID     attachment.ID `json:"attachment"`
+	Netns  string        `json:"netns,omitempty"`
+	Args   string        `json:"args,omitempty"`
+	Config []byte        `json:"config"`
+	// RestsOn are the Refs that must stay until DEL was heard.
+	RestsOn []engine.Ref `json:"restsOn,omitempty"`
+
+	// Path is where the plugin was found at ADD; a DEL without CNI_PATH uses it.
+	Path   string          `json:"path,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+
+	caller *caller
+	result *current.Result
+}
+
+func delegateKey(typ string, id attachment.ID) string {
+	return typ + " " + string(id.Owner())
+}
+
+func (d *delegate) Kind() string        { return delegateKind }
+func (d *delegate) Key() string         { return delegateKey(d.Type, d.ID) }
+func (d *delegate) Within() engine.Ref  { return "" }
+func (d *delegate) Needs() []engine.Ref { return d.RestsOn }
+
+// request is the call that the delegate gets: the same environment, with the
+// verb and the configuration of the delegation (spec-checklist 31).
+func (d *delegate) request(verb Verb, config []byte) *Request {
+	return &Request{
+		Verb: verb, ContainerID: d.ID.Container, Netns: d.Netns, IfName: d.ID.IfName,
+		Args: d.Args, Path: d.caller.path, Stdin: config,
+	}
+}
+
+// Create is ADD. When that fails the delegate hears DEL at once, since it may
+// have done half (spec-checklist 34).
+func (d *delegate) Create(ctx context.Context, _ resource.Env) error {
+	path, err := d.caller.find(d.Type, "")
+	if err != nil {
+		return err
+	}
+	d.Path = path
+	result, err := d.caller.add(ctx, d.Type, path, d.request(Add, d.Config))
+	if err != nil {
+		err = fmt.Errorf("ADD of %s: %w", d.Type, err)
+		if delErr := d.Remove(ctx, resource.Env{}); delErr != nil {
+			return engine.Partial(errors.Join(err, delErr))
+		}
+		return err
+	}
+	d.result = result
+	d.Result, err = json.Marshal(result)
+	if err != nil {
+		return engine.Partial(fmt.Errorf("keep result of %s: %w", d.Type, err))
+	}
+	return nil
+}
+
+// Observe is CHECK: the delegate's own answer is passed on (spec-checklist 20).
+func (d *delegate) Observe(ctx context.Context, _ resource.Env) (engine.State, error) {
+	path, err := d.caller.find(d.Type, d.Path)
+	if err != nil {
+		return engine.State{}, err
+	}
+	config := d.Config
+	if d.caller.current != nil {
+		config = d.caller.current(d)
+	}
+	if err := d.caller.call(ctx, d.Type, path, d.request(Check, config)); err != nil {
+		return engine.State{}, fmt.Errorf("CHECK of %s: %w", d.Type, err)
+	}
+	return engine.Present(), nil
+}
+
+// Remove is DEL.
+func (d *delegate) Remove(ctx context.Context, _ resource.Env) error {
+	path, err := d.caller.find(d.Type, d.Path)
+	if err != nil {
+		return err
+	}
+	if err := d.caller.call(ctx, d.Type, path, d.request(Del, d.Config)); err != nil {
+		return fmt.Errorf("DEL of %s: %w", d.Type, err)
+	}
+	return nil
+}
