@@ -1,0 +1,113 @@
+package ipam
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+
+	"github.com/fairlead-net/fairlead/attachment"
+)
+
+// Release removes every lease of the attachment, whoever wrote it. hints are
+// addresses that it is said to hold: they are looked at even if the index
+// does not know them. A lease that names another owner is left alone; nothing
+// to remove is success. An error says that a lease is left, or may be.
+func (s *Store) Release(ctx context.Context, id attachment.ID, hints []netip.Addr) error {
+	if err := checkOwner(id); err != nil {
+		return err
+	}
+	se, ok, err := s.begin(ctx, change)
+	if err != nil || !ok {
+		return err
+	}
+	defer se.end()
+	found, err := se.release(id, hints)
+	if found || err != nil {
+		return err
+	}
+	_, err = se.release(withoutIfName(id), nil)
+	return err
+}
+
+func (se *session) release(id attachment.ID, hints []netip.Addr) (found bool, err error) {
+	var errs []error
+	names := map[string]bool{}
+	e, err := se.entryOf(id)
+	if err == nil {
+		err = se.unread()
+	}
+	if err != nil && len(hints) == 0 {
+		errs = append(errs, err)
+	}
+	for _, r := range e.Leases {
+		names[r.Name] = true
+	}
+	for _, addr := range hints {
+		names[addr.String()] = true
+	}
+	for name := range names {
+		ours, err := se.names(name, id)
+		if err == nil && ours {
+			found = true
+			err = se.removeLease(name)
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == 0 && len(names) > 0 {
+		se.dropEntry(id.Owner())
+	}
+	return found, errors.Join(errs...)
+}
+
+// Find gives the addresses that the attachment holds.
+func (s *Store) Find(ctx context.Context, id attachment.ID) ([]netip.Addr, error) {
+	if err := checkOwner(id); err != nil {
+		return nil, err
+	}
+	se, ok, err := s.begin(ctx, look)
+	if err != nil || !ok {
+		return nil, err
+	}
+	defer se.end()
+	held, err := se.heldBy(id)
+	if err != nil {
+		return nil, err
+	}
+	return held, se.unread()
+}
+
+// Missing gives those of the addresses that the attachment does not hold.
+func (s *Store) Missing(ctx context.Context, id attachment.ID, addrs []netip.Addr) ([]netip.Addr, error) {
+	if err := checkOwner(id); err != nil {
+		return nil, err
+	}
+	se, ok, err := s.begin(ctx, look)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return addrs, nil
+	}
+	defer se.end()
+	var missing []netip.Addr
+	for _, addr := range addrs {
+		ours, err := se.holds(addr, id)
+		if err != nil {
+			return nil, err
+		}
+		if !ours {
+			missing = append(missing, addr)
+		}
+	}
+	return missing, nil
+}
+
+func (se *session) holds(addr netip.Addr, id attachment.ID) (bool, error) {
+	ours, err := se.names(addr.String(), id)
+	if ours || err != nil {
+		return ours, err
+	}
+	return se.names(addr.String(), withoutIfName(id))
+}

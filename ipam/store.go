@@ -1,0 +1,277 @@
+package ipam
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Store is the leases of one network in one data directory. Its methods may
+// be called by any number of processes at once.
+type Store struct {
+	dataDir  string
+	network  string
+	bootFile string
+	sys      files
+}
+
+const bootIDFile = "/proc/sys/kernel/random/boot_id"
+
+// Open names a store; nothing is read or made yet.
+func Open(dataDir, network string) (*Store, error) {
+	if err := checkNetwork(network); err != nil {
+		return nil, err
+	}
+	return &Store{dataDir: filepath.Clean(dataDir), network: network, bootFile: bootIDFile, sys: disk{}}, nil
+}
+
+// WithBootIDFile gives the same store with the running boot's identity read
+// from another file, for tests of a reboot.
+func (s *Store) WithBootIDFile(path string) *Store {
+	c := *s
+	c.bootFile = path
+	return &c
+}
+
+// Dir is the folder that holds the leases.
+func (s *Store) Dir() string { return filepath.Join(s.dataDir, s.network) }
+
+// indexDir is the folder of what only we read.
+func (s *Store) indexDir() string { return filepath.Join(s.dataDir, ours, s.network) }
+
+// ours can be no network's name: those begin with a letter or digit.
+const ours = ".fairlead"
+
+// bootID is the identity of the running boot, "" where the kernel gives none:
+// then no lease is of an earlier one.
+func (s *Store) bootID() string {
+	data, _, err := readAll(s.sys, unix.AT_FDCWD, s.bootFile, 64)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// A mode says what a session is for.
+type mode int
+
+const (
+	look   mode = iota // changes nothing on disk, not even our own files
+	change             // changes what is there
+	create             // makes the folders as well
+)
+
+// A session is the store under its lock.
+type session struct {
+	*Store
+	mode  mode
+	dir   int // the folder of the leases
+	index int // the folder of the index, or -1
+	lock  int
+	boot  string
+
+	state   state   // of the index, as it was read
+	known   bool    // the index is known to tell what is in dir
+	frozen  bool    // the index is a newer version's: leave it alone
+	broken  bool    // the index may have become wrong: leave the mark off
+	changed bool    // something in dir changed
+	seen    *survey // what the full walk found, if there was one
+}
+
+// maxReopen bounds how often a folder may vanish while we wait for its lock.
+const maxReopen = 16
+
+// begin takes the lock: the reference's own, so that both suites exclude each
+// other. ok is false where the network has no folder and none is to be made.
+func (s *Store) begin(ctx context.Context, m mode) (se *session, ok bool, err error) {
+	for range maxReopen {
+		se, ok, err = s.tryBegin(ctx, m)
+		if !errors.Is(err, errVanished) {
+			return se, ok, err
+		}
+	}
+	return nil, false, err
+}
+
+var errVanished = errors.New("vanished while its lock was waited for")
+
+func (s *Store) tryBegin(ctx context.Context, m mode) (*session, bool, error) {
+	se := &session{Store: s, mode: m, dir: -1, index: -1, lock: -1}
+	root, ok, err := s.openRoot(m)
+	if !ok || err != nil {
+		return nil, false, err
+	}
+	defer s.sys.close(root)
+	if ok, err = se.openDir(root); ok && err == nil {
+		err = se.takeLock(ctx)
+	}
+	if !ok || err != nil {
+		se.close()
+		return nil, false, err
+	}
+	se.openIndex(root)
+	return se, true, nil
+}
+
+// openRoot opens the data directory, the only one that may be a symlink: it is
+// the administrator's.
+func (s *Store) openRoot(m mode) (int, bool, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY
+	fd, err := s.sys.open(unix.AT_FDCWD, s.dataDir, flags, 0)
+	if absent(err) && m == create {
+		if err = s.makeAll(s.dataDir); err == nil {
+			fd, err = s.sys.open(unix.AT_FDCWD, s.dataDir, flags, 0)
+		}
+	}
+	if absent(err) && m != create {
+		return -1, false, nil
+	}
+	if err != nil {
+		return -1, false, failed("open", s.dataDir, err)
+	}
+	return fd, true, nil
+}
+
+func (s *Store) makeAll(path string) error {
+	err := s.sys.mkdir(unix.AT_FDCWD, path, 0o755)
+	if absent(err) && filepath.Dir(path) != path {
+		if err := s.makeAll(filepath.Dir(path)); err != nil {
+			return err
+		}
+		err = s.sys.mkdir(unix.AT_FDCWD, path, 0o755)
+	}
+	if errors.Is(err, unix.EEXIST) {
+		return nil
+	}
+	return err
+}
+
+func (se *session) openDir(root int) (bool, error) {
+	fd, err := openFolder(se.sys, root, se.network)
+	if absent(err) && se.mode == create {
+		if err = makeFolder(se.sys, root, se.network, 0o755); err == nil {
+			fd, err = openFolder(se.sys, root, se.network)
+		}
+	}
+	if absent(err) && se.mode != create {
+		return false, nil
+	}
+	if err != nil {
+		return false, failed("open", se.Dir(), err)
+	}
+	se.dir = fd
+	return true, nil
+}
+
+func openFolder(sys files, at int, name string) (int, error) {
+	fd, err := sys.open(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, unix.ENOTDIR) {
+		return -1, errNotFolder{err}
+	}
+	return fd, err
+}
+
+// errNotFolder is what opening gives for a symlink too.
+type errNotFolder struct{ error }
+
+func (errNotFolder) Error() string   { return "is not a directory (symbolic links are refused here)" }
+func (e errNotFolder) Unwrap() error { return e.error }
+
+func makeFolder(sys files, at int, name string, perm uint32) error {
+	if err := sys.mkdir(at, name, perm); err != nil && !errors.Is(err, unix.EEXIST) {
+		return err
+	}
+	return nil
+}
+
+// takeLock waits for the lock until ctx is done; that is answered as a busy
+// thing (EWOULDBLOCK).
+func (se *session) takeLock(ctx context.Context) error {
+	path := filepath.Join(se.Dir(), lockName)
+	// The mode is the reference's.
+	flags := unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK
+	how := unix.LOCK_SH
+	if se.mode != look {
+		flags |= unix.O_CREAT
+		how = unix.LOCK_EX
+	}
+	fd, err := se.sys.open(se.dir, lockName, flags, 0o750)
+	if absent(err) && se.mode == look {
+		return nil // nobody has ever written here
+	}
+	if err != nil {
+		return failed("open", path, err)
+	}
+	if err := waitFlock(ctx, se.sys, fd, how); err != nil {
+		return failed("lock", path, err)
+	}
+	se.lock = fd
+	return se.stillThere(path)
+}
+
+// stillThere makes sure that what was locked is what others will lock.
+func (se *session) stillThere(path string) error {
+	for _, fd := range []int{se.dir, se.lock} {
+		st, err := se.sys.stat(fd)
+		if err != nil {
+			return failed("stat", path, err)
+		}
+		if st.Nlink == 0 {
+			return failed("lock", path, errVanished)
+		}
+	}
+	return nil
+}
+
+// waitFlock owns fd until it succeeds.
+func waitFlock(ctx context.Context, sys files, fd, how int) error {
+	err := sys.flock(fd, how|unix.LOCK_NB)
+	if err == nil || !errors.Is(err, unix.EWOULDBLOCK) {
+		if err != nil {
+			sys.close(fd)
+		}
+		return err
+	}
+	if ctx.Done() == nil {
+		if err = sys.flock(fd, how); err != nil {
+			sys.close(fd)
+		}
+		return err
+	}
+	got := make(chan error, 1)
+	go func() { got <- sys.flock(fd, how) }()
+	select {
+	case err := <-got:
+		if err != nil {
+			sys.close(fd)
+		}
+		return err
+	case <-ctx.Done():
+		// Nothing can call the waiter back: when it gets the lock it lets go.
+		go func() { <-got; sys.close(fd) }()
+		return errors.Join(unix.EWOULDBLOCK, ctx.Err())
+	}
+}
+
+// end marks the index as telling the truth, where it does, and lets go.
+func (se *session) end() {
+	if se.changed && se.known && !se.broken {
+		// Failing leaves the directory unmarked: the next one walks.
+		_ = se.sys.setMTime(se.dir, se.state.mark())
+	}
+	se.close()
+}
+
+func (se *session) close() {
+	for _, fd := range []int{se.index, se.lock, se.dir} {
+		if fd >= 0 {
+			_ = se.sys.close(fd)
+		}
+	}
+}
+
+// absent: the errnos that mean that there is no such file.
+func absent(err error) bool { return errors.Is(err, unix.ENOENT) }
