@@ -1,0 +1,3 @@
+package main
+import "context"
+func testMain(context.Context, []string) (int, error) {return 0,nil}
