@@ -8,8 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes that the unix package has no name for (linux/netfilter/nf_tables.h).
+// What the unix package has no name for (linux/netfilter/nf_tables.h and
+// nfnetlink.h).
 const (
+	sizeofNfgenmsg    = 4
 	nftaTableUserdata = 6
 	nftaChainUserdata = 12
 )
@@ -23,10 +25,10 @@ func getBE64(v []byte) uint64 {
 
 // payloadOf takes the fixed part off a message.
 func payloadOf(b []byte) (NftFamily, []byte, error) {
-	if len(b) < unix.SizeofNfgenmsg {
+	if len(b) < sizeofNfgenmsg {
 		return 0, nil, errMalformed
 	}
-	return NftFamily(b[0]), b[unix.SizeofNfgenmsg:], nil
+	return NftFamily(b[0]), b[sizeofNfgenmsg:], nil
 }
 
 // getComment reads nft's note for people. Other notes may stand beside it.

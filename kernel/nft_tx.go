@@ -44,7 +44,7 @@ func (t *NftTx) AddTable(tb NftTable) {
 }
 
 // AddChain makes a chain if there is none of that name. One that is there with
-// another hook is an error; its rules stay.
+// another hook is an error (EOPNOTSUPP where it has none); its rules stay.
 func (t *NftTx) AddChain(c NftChain) { t.addChain(c, 0) }
 
 // NewChain makes a chain that must not be there (EEXIST).
