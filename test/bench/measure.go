@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"time"
 )
@@ -14,7 +15,7 @@ type contestant struct {
 	calls   []*call // one for each round
 	samples map[operation][]time.Duration
 	own     map[operation][]time.Duration // without the process's start, if it tells
-	err     error // it is out of the scenario since then
+	err     error                         // it is out of the scenario since then
 }
 
 // measureAll goes through the scenarios. Errors do not end it: the candidate
@@ -84,12 +85,14 @@ func (c *contestant) getReady(s scenario, rounds int) error {
 	return nil
 }
 
-// playRound makes one call of each sort by each contestant, in turn; who begins
-// changes with the round, so that none always follows the same other one.
+// playRound makes one call of each sort by each contestant, in turn. The order
+// is another each time (and the same in each run), so that none always comes
+// after the same other one and meets what that has left the kernel to do.
 func playRound(s scenario, entered []*contestant, round int, warmup bool) {
+	order := rand.New(rand.NewPCG(0, uint64(round)))
 	for _, op := range s.ops {
-		for i := range entered {
-			c := entered[(round+i)%len(entered)]
+		for _, i := range order.Perm(len(entered)) {
+			c := entered[i]
 			if c.err != nil {
 				continue
 			}
