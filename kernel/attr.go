@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -207,4 +208,12 @@ func (a attrs) addr46(t4, t6 uint16) netip.Addr {
 		}
 	}
 	return netip.Addr{}
+}
+
+// object names a link by its index; 0 is all of them.
+func object(index int) string {
+	if index == 0 {
+		return ""
+	}
+	return strconv.Itoa(index)
 }

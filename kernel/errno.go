@@ -16,6 +16,7 @@ const (
 	ObjectAddress
 	ObjectRoute
 	ObjectRouteTable
+	ObjectWay // where a packet would go
 	ObjectRule
 	ObjectNeighbour
 	ObjectBridgeVLAN
@@ -42,6 +43,8 @@ func absence(k Object) []unix.Errno {
 		return []unix.Errno{unix.EADDRNOTAVAIL, unix.ENXIO}
 	case ObjectRoute:
 		return []unix.Errno{unix.ESRCH}
+	case ObjectWay:
+		return []unix.Errno{unix.ENETUNREACH, unix.EHOSTUNREACH}
 	case ObjectNamespace, ObjectFile:
 		// ENOTDIR: the path goes on below what is no directory.
 		return []unix.Errno{unix.ENOENT, unix.ENOTDIR}

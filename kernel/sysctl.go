@@ -1,0 +1,58 @@
+package kernel
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sysctl reads a kernel parameter by its path below /proc/sys, with slashes,
+// so that an interface's name may have dots: "net/ipv4/conf/eth0.5/arp_notify".
+// What is below net is the namespace's own. It is false when there is no such
+// parameter, which is so for those of a link that is gone.
+func (n *Namespace) Sysctl(name string) (value string, ok bool, err error) {
+	err = n.call("sysctl.get", name, func() error {
+		return n.withSysctl(name, os.O_RDONLY, func(f *os.File) error {
+			b := make([]byte, 4096)
+			size, err := f.Read(b)
+			if size > 0 || err == nil {
+				value, ok = strings.TrimRight(string(b[:size]), "\n"), true
+				return nil
+			}
+			return err
+		})
+	})
+	if Absent(ObjectSysctl, err) {
+		return "", false, nil
+	}
+	return value, ok, err
+}
+
+// SetSysctl writes a kernel parameter, named as for Sysctl.
+func (n *Namespace) SetSysctl(name, value string) error {
+	return n.call("sysctl.set", name, func() error {
+		return n.withSysctl(name, os.O_WRONLY, func(f *os.File) error {
+			_, err := f.WriteString(value)
+			return err
+		})
+	})
+}
+
+// withSysctl opens the parameter inside the namespace: which one it is is
+// decided there and then.
+func (n *Namespace) withSysctl(name string, flags int, f func(*os.File) error) error {
+	if name == "" || filepath.IsAbs(name) || filepath.Clean(name) != name || strings.HasPrefix(name, "..") {
+		return fmt.Errorf("not the name of a parameter: %w", unix.EINVAL)
+	}
+	return n.do(func() error {
+		file, err := os.OpenFile(filepath.Join("/proc/sys", name), flags, 0)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return f(file)
+	})
+}
