@@ -10,6 +10,8 @@ import (
 
 	"github.com/containernetworking/cni/pkg/invoke"
 	current "github.com/containernetworking/cni/pkg/types/100"
+
+	"github.com/fairlead-net/fairlead/attachment"
 )
 
 // caller calls delegates: in this process where CNI_PATH leads to this very
@@ -17,9 +19,21 @@ import (
 type caller struct {
 	runner *Runner
 	path   []string // CNI_PATH; may be empty at DEL
-	// current gives the configuration of today's call for a delegate, so that
-	// CHECK has today's prevResult; nil outside CHECK.
-	current func(*delegate) []byte
+	// today has the delegations of the call at hand, where it is the same
+	// configuration as at ADD: CHECK and DEL get its prevResult.
+	today   []Delegation
+	todayID attachment.ID
+}
+
+// config is what a delegate gets at CHECK and DEL: today's configuration where
+// it is the one of ADD, else that of ADD.
+func (c *caller) config(d *delegate) []byte {
+	for _, t := range c.today {
+		if t.Type == d.Type && c.todayID == d.ID {
+			return t.Config
+		}
+	}
+	return d.Config
 }
 
 // find resolves a plugin's name: CNI_PATH, then where it was at ADD, then

@@ -2,9 +2,9 @@ package cni
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"crypto/sha256"
 	"errors"
 	"strings"
 

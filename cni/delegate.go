@@ -31,6 +31,7 @@ type delegate struct {
 	Result json.RawMessage `json:"result,omitempty"`
 
 	caller *caller
+	ipam   bool
 	result *current.Result
 }
 
@@ -82,11 +83,7 @@ func (d *delegate) Observe(ctx context.Context, _ resource.Env) (engine.State, e
 	if err != nil {
 		return engine.State{}, err
 	}
-	config := d.Config
-	if d.caller.current != nil {
-		config = d.caller.current(d)
-	}
-	if err := d.caller.call(ctx, d.Type, path, d.request(Check, config)); err != nil {
+	if err := d.caller.call(ctx, d.Type, path, d.request(Check, d.caller.config(d))); err != nil {
 		return engine.State{}, fmt.Errorf("CHECK of %s: %w", d.Type, err)
 	}
 	return engine.Present(), nil
@@ -98,7 +95,7 @@ func (d *delegate) Remove(ctx context.Context, _ resource.Env) error {
 	if err != nil {
 		return err
 	}
-	if err := d.caller.call(ctx, d.Type, path, d.request(Del, d.Config)); err != nil {
+	if err := d.caller.call(ctx, d.Type, path, d.request(Del, d.caller.config(d))); err != nil {
 		return fmt.Errorf("DEL of %s: %w", d.Type, err)
 	}
 	return nil

@@ -29,8 +29,8 @@ type Statement interface {
 	Facts() []Fact
 	// Link is what is made before the delegates are called.
 	Link(Facts) ([]resource.Resource, error)
-	// Delegates are called after Link, in order.
-	Delegates() []Delegation
+	// Delegations are called after Link, in order.
+	Delegations() []Delegation
 	// Network is what is made after the delegates. The address result is
 	// unknown at a DEL without a journal; Kind and Key of everything that
 	// outlives its link must be the same then (rule 3).
@@ -115,8 +115,8 @@ func (Base) Link(Facts) ([]resource.Resource, error) { return nil, nil }
 // Network implements Statement.
 func (Base) Network(Facts, Known[*current.Result]) ([]resource.Resource, error) { return nil, nil }
 
-// Delegates implements Statement: IPAM gets the whole configuration (rule 24).
-func (b Base) Delegates() []Delegation {
+// Delegations implements Statement: IPAM gets the whole configuration (rule 24).
+func (b Base) Delegations() []Delegation {
 	if b.Req.Conf.IPAM.Type == "" {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (b Base) Delegates() []Delegation {
 // Lease is what addresses need, so that it outlives them (rule 4).
 func (b Base) Lease() []engine.Ref {
 	var refs []engine.Ref
-	for _, d := range b.Delegates() {
+	for _, d := range b.Delegations() {
 		if d.IPAM {
 			refs = append(refs, engine.MakeRef(delegateKind, delegateKey(d.Type, b.Req.ID())))
 		}

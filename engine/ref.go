@@ -86,3 +86,17 @@ func needs[E any](r Resource[E]) []Ref {
 	}
 	return nil
 }
+
+// SortOf names a resource's sort: exclusive, shared, restored or ensured.
+func SortOf[E any](r Resource[E]) string {
+	if _, ok := r.(Ensured); ok {
+		return "ensured"
+	}
+	if _, ok := r.(Restored[E]); ok {
+		return "restored"
+	}
+	if _, ok := r.(Shared[E]); ok {
+		return "shared"
+	}
+	return "exclusive"
+}

@@ -1,0 +1,128 @@
+package cni
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	current "github.com/containernetworking/cni/pkg/types/100"
+
+	"github.com/fairlead-net/fairlead/engine"
+)
+
+// del removes what the journal records of this call; without a record, what
+// today's request states.
+func (c *call) del(ctx context.Context) error {
+	st, prepErr := c.prepare()
+	env, scope, _, leave, err := c.here()
+	if err != nil && Code(err) == CodeNetns && !errors.Is(err, errHostNetns) {
+		// It could not be found out whether the namespace lives. What is on
+		// the host can go all the same; what is inside stays unknown.
+		env, scope, leave, err = hostOnly()
+	}
+	if err != nil {
+		return err
+	}
+	defer leave()
+	entry, err := c.take(ctx)
+	if err != nil {
+		return err
+	}
+	if entry != nil {
+		if prepErr == nil && entry.Header.Hash == c.hash {
+			c.caller.today, c.caller.todayID = st.Delegations(), c.req.ID()
+		}
+		return c.engine.RemoveEntry(ctx, entry)
+	}
+	if prepErr != nil {
+		return prepErr
+	}
+	list, err := c.plan(st, Facts{}, Known[*current.Result]{})
+	if err != nil {
+		return err
+	}
+	return c.engine.RemovePlan(ctx, env, scope, list)
+}
+
+// take finds the journal's entry. One that can't be read, or is newer, is kept
+// and told of, and the plan's work is done instead (rule 19).
+func (c *call) take(ctx context.Context) (*engine.Entry, error) {
+	if c.engine.Journal == nil {
+		c.warn("no journal, so DEL goes by the configuration: %v", c.noState)
+		return nil, nil
+	}
+	entry, err := c.engine.Journal.Take(ctx, c.req.ID(), c.plugin.Name, c.hash)
+	if errors.Is(err, engine.ErrNewer) || errors.Is(err, engine.ErrUnreadable) {
+		c.warn("DEL goes by the configuration; the journal's entry is kept (see 'fairlead forget'): %v", err)
+		return nil, nil
+	}
+	if err == nil && entry != nil {
+		if _, decodeErr := c.engine.Codec.Decode(entry); decodeErr != nil {
+			entry.Close()
+			c.warn("DEL goes by the configuration; the journal's entry is kept (see 'fairlead forget'): %v", decodeErr)
+			return nil, nil
+		}
+	}
+	return entry, err
+}
+
+// check compares everything the attachment owns through this plugin with what
+// is there, then with prevResult.
+func (c *call) check(ctx context.Context) error {
+	st, err := c.prepare()
+	if err != nil {
+		return err
+	}
+	env, scope, absence, leave, err := c.here()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if scope.Gone {
+		return Errorf(CodeNetns, "CNI_NETNS %s: %s", c.req.Netns, absence)
+	}
+	c.caller.today, c.caller.todayID = st.Delegations(), c.req.ID()
+	list, err := c.expected(st)
+	if err != nil {
+		return err
+	}
+	return withCode(CodeCheck, engine.Check(ctx, env, scope, list))
+}
+
+// status tells whether an ADD could work now.
+func (c *call) status(ctx context.Context) error {
+	st, err := c.prepare()
+	if err != nil {
+		return err
+	}
+	if c.noState != nil {
+		return Errorf(CodeNotAvailable, "keep the journal: %w", c.noState)
+	}
+	env, _, leave, err := hostOnly()
+	if err != nil {
+		return withCode(CodeNotAvailable, err)
+	}
+	defer leave()
+	var errs []error
+	if s, ok := st.(Statuser); ok {
+		errs = append(errs, withCode(CodeNotAvailable, s.Status(ctx, env)))
+	}
+	errs = append(errs, c.ready(ctx, env, st)...)
+	errs = append(errs, c.forward(ctx, st, Status)...)
+	return errors.Join(errs...)
+}
+
+// forward passes a verb that has no container to every delegate.
+func (c *call) forward(ctx context.Context, st Statement, verb Verb) []error {
+	var errs []error
+	for _, d := range c.delegates(st) {
+		path, err := c.caller.find(d.Type, "")
+		if err == nil {
+			err = c.caller.call(ctx, d.Type, path, d.request(verb, d.Config))
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s of %s: %w", verb, d.Type, err))
+		}
+	}
+	return errs
+}

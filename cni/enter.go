@@ -1,0 +1,94 @@
+package cni
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/fairlead-net/fairlead/engine"
+	"github.com/fairlead-net/fairlead/resource"
+)
+
+// scopeOf is the engine's view of a container's namespace.
+func scopeOf(env resource.Env) (engine.Scope, error) {
+	if env.Container == nil {
+		return engine.Scope{Ref: resource.Sandbox, Gone: true}, nil
+	}
+	cookie, err := env.Container.Cookie()
+	if err != nil {
+		return engine.Scope{}, err
+	}
+	return engine.Scope{Ref: resource.Sandbox, ID: strconv.FormatUint(cookie, 16)}, nil
+}
+
+// enter opens the places that a journal entry acted in. A namespace of an
+// earlier boot, one whose path leads nowhere and one whose path leads to
+// another cookie are gone: facts. The path of the request at hand is tried too:
+// runtimes name one namespace by several paths.
+func (c *call) enter(_ context.Context, h engine.Header) (resource.Env, engine.Scope, func(), error) {
+	paths := []string{h.Netns}
+	if h.ID == c.req.ID() && c.req.Netns != h.Netns {
+		paths = append(paths, c.req.Netns)
+	}
+	if c.engine.Journal == nil || h.Boot != c.engine.Journal.Boot {
+		paths = []string{""}
+	}
+	var env resource.Env
+	var leave func()
+	for _, path := range paths {
+		if leave != nil {
+			leave()
+		}
+		var err error
+		env, _, leave, err = resource.Open(path)
+		if err != nil {
+			leave()
+			return resource.Env{}, engine.Scope{}, func() {}, fmt.Errorf("open the namespace of %s: %w", h.ID, err)
+		}
+		scope, err := scopeOf(env)
+		if err != nil {
+			leave()
+			return resource.Env{}, engine.Scope{}, func() {}, err
+		}
+		if !scope.Gone && scope.ID == h.Scope {
+			return env, scope, leave, nil
+		}
+	}
+	env.Container = nil
+	return env, engine.Scope{Ref: resource.Sandbox, ID: h.Scope, Gone: true}, leave, nil
+}
+
+var errHostNetns = errors.New("it is the host's own namespace")
+
+// here opens the namespaces of the request at hand. The host's own as the
+// container's is refused before anything is touched (rule 22).
+func (c *call) here() (resource.Env, engine.Scope, string, func(), error) {
+	env, absence, leave, err := resource.Open(c.req.Netns)
+	if err != nil {
+		leave()
+		return resource.Env{}, engine.Scope{}, "", func() {}, Errorf(CodeNetns, "open CNI_NETNS: %w", err)
+	}
+	if env.Container != nil && !c.overridden() {
+		same, err := env.Host.Same(env.Container)
+		if err == nil && same {
+			err = Errorf(CodeNetns, "CNI_NETNS %s: %w", c.req.Netns, errHostNetns)
+		}
+		if err != nil {
+			leave()
+			return resource.Env{}, engine.Scope{}, "", func() {}, err
+		}
+	}
+	scope, err := scopeOf(env)
+	if err != nil {
+		leave()
+		return resource.Env{}, engine.Scope{}, "", func() {}, err
+	}
+	return env, scope, string(absence), leave, nil
+}
+
+// overridden is the reference suite's way to allow the host's own namespace.
+func (c *call) overridden() bool {
+	v := c.runner.Getenv("CNI_NETNS_OVERRIDE")
+	return v == "1" || v == "TRUE" || v == "true"
+}

@@ -1,0 +1,97 @@
+package cni
+
+import (
+	"context"
+
+	current "github.com/containernetworking/cni/pkg/types/100"
+
+	"github.com/fairlead-net/fairlead/engine"
+	"github.com/fairlead-net/fairlead/resource"
+)
+
+// expected is what CHECK compares with: the journal's record as the later
+// plugins of the chain left it, then what prevResult says (rule 14).
+func (c *call) expected(st Statement) ([]resource.Resource, error) {
+	list, err := c.recorded()
+	if err != nil {
+		return nil, err
+	}
+	if list == nil {
+		// Another suite made it: only what prevResult and the configuration
+		// state can be compared.
+		for _, r := range c.delegates(st) {
+			list = append(list, r)
+		}
+	}
+	prev := c.req.Conf.PrevResult
+	if prev == nil {
+		return list, nil
+	}
+	for _, r := range list {
+		expectant, ok := r.(resource.Expectant)
+		if !ok {
+			continue
+		}
+		for _, i := range prev.Interfaces {
+			// A link of the host may have the name of the container's.
+			if i.Sandbox != "" || i.Name != c.req.IfName {
+				expectant.ExpectLink(i.Name, i.Mac, i.Mtu)
+			}
+		}
+	}
+	return append(list, c.promised(prev)...), nil
+}
+
+// recorded is the fold of the attachment's entries; nil where none is ours.
+func (c *call) recorded() ([]resource.Resource, error) {
+	if c.engine.Journal == nil {
+		return nil, nil
+	}
+	entries, err := c.engine.Journal.Entries(c.req.ID())
+	if err != nil {
+		return nil, err
+	}
+	name := ""
+	for _, e := range entries {
+		if e.Done && e.Header.Plugin == c.plugin.Name && (name == "" || e.Header.Hash == c.hash) {
+			name = e.Name()
+		}
+	}
+	if name == "" {
+		return nil, nil
+	}
+	return engine.Fold(c.engine.Codec, entries, name)
+}
+
+// promised are the interfaces, addresses and routes of prevResult that are in
+// this container and on this interface.
+func (c *call) promised(prev *current.Result) []resource.Resource {
+	return resource.Promised(prev, c.req.IfName)
+}
+
+// ready asks every resource of the plan whether it could be made.
+func (c *call) ready(ctx context.Context, env resource.Env, st Statement) []error {
+	list, err := c.plan(st, Facts{}, Known[*current.Result]{})
+	if err != nil {
+		return []error{err}
+	}
+	var errs []error
+	for _, r := range list {
+		if readier, ok := r.(resource.Readier); ok {
+			if err := readier.Ready(ctx, env); err != nil {
+				errs = append(errs, withCode(CodeNotAvailable, err))
+			}
+		}
+	}
+	return errs
+}
+
+// hostOnly is for verbs without a container.
+func hostOnly() (resource.Env, engine.Scope, func(), error) {
+	env, _, leave, err := resource.Open("")
+	if err != nil {
+		leave()
+		return resource.Env{}, engine.Scope{}, func() {}, err
+	}
+	return env, engine.Scope{Ref: resource.Sandbox}, leave, nil
+}

@@ -1,0 +1,89 @@
+package cni
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	current "github.com/containernetworking/cni/pkg/types/100"
+
+	"github.com/fairlead-net/fairlead/attachment"
+	"github.com/fairlead-net/fairlead/engine"
+	"github.com/fairlead-net/fairlead/resource"
+)
+
+// forceGC in the environment lets GC remove what is outside the valid set
+// though its namespace lives: the operator's word (fairlead gc --force), never
+// a runtime's.
+const forceGC = "FAIRLEAD_GC_FORCE"
+
+// gc removes what is stale for sure, goes on after an error, and reports all
+// (rule 15). What it keeps it names on stderr: a GC's stdout is empty.
+func (c *call) gc(ctx context.Context) error {
+	st, err := c.prepare()
+	if err != nil {
+		return err
+	}
+	env, _, leave, err := hostOnly()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	valid := c.validSet()
+	force := c.runner.Getenv(forceGC) == "1"
+	var errs []error
+	if c.engine.Journal != nil {
+		errs = append(errs, c.sweepJournal(ctx, valid, force))
+	}
+	errs = append(errs, c.sweepKinds(ctx, env, st, valid, force)...)
+	errs = append(errs, c.forward(ctx, st, GC)...)
+	return errors.Join(errs...)
+}
+
+func (c *call) validSet() map[attachment.ID]bool {
+	valid := make(map[attachment.ID]bool, len(c.req.Conf.Valid))
+	for _, a := range c.req.Conf.Valid {
+		valid[attachment.ID{Network: c.req.Conf.Name, Container: a.ContainerID, IfName: a.IfName}] = true
+	}
+	return valid
+}
+
+func (c *call) sweepJournal(ctx context.Context, valid map[attachment.ID]bool, force bool) error {
+	match := func(h engine.Header) bool { return h.ID.Network == c.req.Conf.Name && h.Plugin == c.plugin.Name }
+	swept, err := c.engine.Sweep(ctx, match, func(h engine.Header) bool { return valid[h.ID] }, force)
+	for _, h := range swept.Kept {
+		c.warn("GC keeps %s: not among the valid attachments, but its namespace lives", h.ID)
+	}
+	for _, h := range swept.Busy {
+		c.warn("GC passes over %s: a call is at work on it", h.ID)
+	}
+	return err
+}
+
+// sweepKinds lets the kinds find what the journal does not know. Nobody can say
+// of such a thing whether its namespace lives, so without force only what a
+// kind itself knows to be dead (a lease of an earlier boot) goes.
+func (c *call) sweepKinds(ctx context.Context, env resource.Env, st Statement, valid map[attachment.ID]bool, force bool) []error {
+	list, err := c.plan(st, Facts{}, Known[*current.Result]{})
+	if err != nil {
+		return []error{err}
+	}
+	keep := func(containerID, ifName string) bool {
+		return !force || valid[attachment.ID{Network: c.req.Conf.Name, Container: containerID, IfName: ifName}]
+	}
+	var errs []error
+	for _, r := range list {
+		sweeper, ok := r.(resource.Sweeper)
+		if !ok {
+			continue
+		}
+		_, kept, err := sweeper.Sweep(ctx, env, c.req.Conf.Name, keep)
+		for _, k := range kept {
+			c.warn("GC keeps %s", k)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("sweep %s: %w", engine.RefOf(r), err))
+		}
+	}
+	return errs
+}
