@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // referenceVersion is the release of the reference plugins that is measured.
@@ -55,6 +58,18 @@ func obtain(o options) (b *binaries, err error) {
 }
 
 func (b *binaries) cleanUp() { _ = os.RemoveAll(b.scratch) }
+
+// cleanUpWhenInterrupted ends the program at a signal, without the files that
+// it would leave; the kernel takes care of the rest. A reader of the output
+// that has gone is no reason to die, but makes writing fail.
+func (b *binaries) cleanUpWhenInterrupted() {
+	signal.Ignore(unix.SIGPIPE)
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, unix.SIGINT, unix.SIGTERM)
+	<-stop
+	b.cleanUp()
+	os.Exit(1)
+}
 
 // obtainReference installs the reference plugins below cache, unless they are
 // there, and returns their directory. It is complete when it is there at all.

@@ -82,6 +82,7 @@ func run(o options) error {
 		return err
 	}
 	defer b.cleanUp()
+	go b.cleanUpWhenInterrupted()
 	if o.profile {
 		return profileStartup(os.Stdout, b)
 	}
