@@ -5,8 +5,8 @@ import "golang.org/x/sys/unix"
 // VethKind is a pair of links; the spec's own link is one end.
 type VethKind struct {
 	// Peer is the other end. Its Netns may be another one. It can't be up:
-	// the kernel refuses that with ENOTCONN. Kind, Master, Parent and Index 0
-	// are not looked at.
+	// the kernel refuses that with ENOTCONN. Its Kind, Master and Parent are
+	// not looked at.
 	Peer LinkSpec
 }
 
@@ -102,12 +102,12 @@ func (UnknownKind) encode(*encoder) error   { return unix.EOPNOTSUPP }
 const vethInfoPeer = 1
 
 func (k VethKind) encode(e *encoder) error {
-	var err error
+	up := b2u32(k.Peer.Up) * unix.IFF_UP
 	e.nest(vethInfoPeer, func() {
-		e.b = append(e.b, ifInfo(k.Peer.Index, b2u32(k.Peer.Up)*unix.IFF_UP, b2u32(k.Peer.Up)*unix.IFF_UP)...)
-		err = k.Peer.encodeCommon(e)
+		e.b = append(e.b, ifInfo(k.Peer.Index, up, up)...)
+		k.Peer.encodeCommon(e)
 	})
-	return err
+	return nil
 }
 
 func (k BridgeKind) encode(e *encoder) error {

@@ -92,23 +92,24 @@ type LinkSpec struct {
 	Up          bool // not possible for a veth's peer
 	NumTxQueues int
 	NumRxQueues int
-	AddrGenMode *AddrGenMode
 }
 
 // LinkChange is what is to change of a link; nil is left as it is.
 type LinkChange struct {
-	Name        *string
-	Up          *bool
-	MTU         *int
-	MAC         net.HardwareAddr
-	Alias       *string // "" takes it away
-	Master      *int    // 0 takes it out
-	TxQLen      *int
-	Promisc     *bool
-	AllMulti    *bool
-	ARP         *bool
-	Netns       *Namespace // moves it there
-	Index       *int       // wanted index in Netns
+	Name     *string
+	Up       *bool
+	MTU      *int
+	MAC      net.HardwareAddr
+	Alias    *string // "" takes it away
+	Master   *int    // 0 takes it out
+	TxQLen   *int
+	Promisc  *bool
+	AllMulti *bool
+	ARP      *bool
+	Netns    *Namespace // moves it there
+	Index    *int       // wanted index in Netns
+	// AddrGenMode comes too late for the first address of a link that Up, in the
+	// same change, brings up.
 	AddrGenMode *AddrGenMode
 	Port        *BridgePort // of a link that is a member of a bridge already
 	Info        LinkKind    // what the kind lets one change later

@@ -31,9 +31,7 @@ func (n *Namespace) AddLink(s LinkSpec) error {
 		if s.Master != 0 {
 			r.u32(unix.IFLA_MASTER, uint32(s.Master))
 		}
-		if err := s.encodeCommon(&r.encoder); err != nil {
-			return err
-		}
+		s.encodeCommon(&r.encoder)
 		if err := encodeInfo(&r.encoder, s.Kind, nil); err != nil {
 			return err
 		}
@@ -60,7 +58,7 @@ func (n *Namespace) encodeParent(e *encoder, s LinkSpec) error {
 }
 
 // encodeCommon appends what a veth's peer may have too.
-func (s LinkSpec) encodeCommon(e *encoder) error {
+func (s LinkSpec) encodeCommon(e *encoder) {
 	if s.Name != "" {
 		e.str(unix.IFLA_IFNAME, s.Name)
 	}
@@ -82,17 +80,6 @@ func (s LinkSpec) encodeCommon(e *encoder) error {
 	if s.Netns != nil {
 		e.u32(unix.IFLA_NET_NS_FD, uint32(s.Netns.fd))
 	}
-	encodeAddrGen(e, s.AddrGenMode)
-	return nil
-}
-
-func encodeAddrGen(e *encoder, m *AddrGenMode) {
-	if m == nil {
-		return
-	}
-	e.nest(unix.IFLA_AF_SPEC, func() {
-		e.nest(unix.AF_INET6, func() { e.u8(unix.IFLA_INET6_ADDR_GEN_MODE, uint8(*m)) })
-	})
 }
 
 // encodeInfo appends IFLA_LINKINFO: the link's kind with what belongs to it,

@@ -33,19 +33,27 @@ func (n *Namespace) setLink(index int, c LinkChange) error {
 	if c.Index != nil {
 		r.u32(unix.IFLA_NEW_IFINDEX, uint32(*c.Index))
 	}
-	common := LinkSpec{TxQLen: c.TxQLen, MAC: c.MAC, Netns: c.Netns, AddrGenMode: c.AddrGenMode}
+	common := LinkSpec{TxQLen: c.TxQLen, MAC: c.MAC, Netns: c.Netns}
 	if c.MTU != nil {
 		common.MTU = *c.MTU
 	}
-	if err := common.encodeCommon(&r.encoder); err != nil {
-		return err
-	}
+	common.encodeCommon(&r.encoder)
+	encodeAddrGen(&r.encoder, c.AddrGenMode)
 	if typ == unix.RTM_NEWLINK {
 		if err := encodeInfo(&r.encoder, c.Info, c.Port); err != nil {
 			return err
 		}
 	}
 	return n.change(r)
+}
+
+func encodeAddrGen(e *encoder, m *AddrGenMode) {
+	if m == nil {
+		return
+	}
+	e.nest(unix.IFLA_AF_SPEC, func() {
+		e.nest(unix.AF_INET6, func() { e.u8(unix.IFLA_INET6_ADDR_GEN_MODE, uint8(*m)) })
+	})
 }
 
 // flags gives the wanted IFF_ flags, and which of them are meant.
