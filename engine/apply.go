@@ -28,9 +28,9 @@ type numbered[E any] struct {
 // plugin and configuration left is removed first; one that is in force is
 // ErrDone, and nothing is touched (rule 2).
 func (e *Engine[E]) Begin(ctx context.Context, env E, scope Scope, h Header) (*Call[E], error) {
-	stale := func(h Header) bool { return e.dead(ctx, h) }
+	judge := func(entry *Entry) Verdict { return e.judge(ctx, entry) }
 	for {
-		entry, leftover, err := e.Journal.Begin(ctx, h, stale)
+		entry, leftover, err := e.Journal.Begin(ctx, h, judge)
 		if err != nil {
 			return nil, err
 		}
@@ -41,6 +41,18 @@ func (e *Engine[E]) Begin(ctx context.Context, env E, scope Scope, h Header) (*C
 			return nil, fmt.Errorf("remove what an earlier call left: %w", err)
 		}
 	}
+}
+
+// judge says what is to become of an entry that an ADD meets. What of a crashed
+// call we can't decode can't be removed, and is kept (rule 19).
+func (e *Engine[E]) judge(ctx context.Context, entry *Entry) Verdict {
+	if entry.Done && !e.dead(ctx, entry.Header) {
+		return InForce
+	}
+	if _, err := e.Codec.Decode(entry); err != nil {
+		return LeftAlone
+	}
+	return Leftover
 }
 
 // Facts looks the facts up and journals them. Their locks are held until the
@@ -144,7 +156,7 @@ func (c *Call[E]) thing(r Resource[E]) string {
 
 func (c *Call[E]) unlockFacts() {
 	for _, l := range c.facts {
-		l.Unlock()
+		l.drop()
 	}
 	c.facts = nil
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 )
 
 // Fold gives the resources of the entry named name as the later entries of the
 // same attachment left them: a chained plugin's changes are expected (rule 14).
-// entries are in order of their making.
+// entries are in order of their making. An entry that is not among them is an
+// error: nothing could be said of what it made.
 func Fold[E any](codec Codec[E], entries []*Entry, name string) ([]Resource[E], error) {
 	var list []Resource[E]
 	found := false
@@ -34,6 +36,9 @@ func Fold[E any](codec Codec[E], entries []*Entry, name string) ([]Resource[E], 
 			}
 		}
 	}
+	if !found {
+		return nil, fmt.Errorf("journal entry %s: %w", name, os.ErrNotExist)
+	}
 	return list, nil
 }
 
@@ -55,6 +60,8 @@ func Check[E any](ctx context.Context, env E, scope Scope, list []Resource[E]) e
 			errs = append(errs, fmt.Errorf("%s: missing%s", RefOf(r), detail(state)))
 		case state.Is == IsDrifted:
 			errs = append(errs, fmt.Errorf("%s: changed%s", RefOf(r), detail(state)))
+		case state.Is != IsPresent:
+			errs = append(errs, fmt.Errorf("%s: could not find out: it did not say", RefOf(r)))
 		}
 	}
 	return errors.Join(errs...)

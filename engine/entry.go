@@ -44,15 +44,17 @@ type line struct {
 	Header *Header                    `json:"entry,omitempty"`
 	Facts  map[string]json.RawMessage `json:"facts,omitempty"`
 	// Intend and Learned number the resources from 1, in order of creation.
-	Intend  int             `json:"intend,omitempty"`
-	Learned int             `json:"learned,omitempty"`
+	Intend  int `json:"intend,omitempty"`
+	Learned int `json:"learned,omitempty"`
 	// Try says that making the resource begins; without it nothing was done
 	// for it. Void says that it came to nothing.
-	Try     int             `json:"try,omitempty"`
-	Void    int             `json:"void,omitempty"`
-	Kind    string          `json:"kind,omitempty"`
-	Body    json.RawMessage `json:"body,omitempty"`
-	Done    bool            `json:"done,omitempty"`
+	Try  int             `json:"try,omitempty"`
+	Void int             `json:"void,omitempty"`
+	Kind string          `json:"kind,omitempty"`
+	Body json.RawMessage `json:"body,omitempty"`
+	Done bool            `json:"done,omitempty"`
+	// Undo says that removal began: what was done is in force no more.
+	Undo bool `json:"undo,omitempty"`
 }
 
 // Entry is one plugin call's record, locked by whoever holds it.
@@ -102,6 +104,15 @@ func parseEntryName(name string) (seq int, plugin, hash string, ok bool) {
 		return 0, "", "", false
 	}
 	return seq, rest[:cut], rest[cut+1:], true
+}
+
+// checkEntryName tells whether the two parts can be told apart again.
+func checkEntryName(plugin, hash string) error {
+	_, p, h, ok := parseEntryName(entryName(1, plugin, hash))
+	if !ok || p != plugin || h != hash || strings.Contains(plugin+hash, "/") {
+		return fmt.Errorf("journal entry of plugin %q, hash %q: no good name for a file", plugin, hash)
+	}
+	return nil
 }
 
 func (e *Entry) append(lines ...line) error {
@@ -172,13 +183,15 @@ func (e *Entry) decodeLine(n int, raw []byte) error {
 		return fmt.Errorf("%w: no header", ErrUnreadable)
 	case n == 0 && l.Header.Format > Format:
 		return fmt.Errorf("format %d: %w", l.Header.Format, ErrNewer)
+	case n == 0 && l.Header.Format < max(1, Format-1):
+		return fmt.Errorf("%w: format %d", ErrUnreadable, l.Header.Format)
 	case n == 0:
 		e.Header = *l.Header
 	case l.Facts != nil:
 		e.Facts = l.Facts
-	case l.Intend == len(e.records)+1:
+	case l.Intend == len(e.records)+1 && isObject(l.Body):
 		e.records = append(e.records, record{kind: l.Kind, body: l.Body})
-	case e.record(l.Learned) != nil:
+	case e.record(l.Learned) != nil && isObject(l.Body):
 		e.record(l.Learned).body = l.Body
 	case e.record(l.Try) != nil:
 		e.record(l.Try).tried = true
@@ -186,21 +199,26 @@ func (e *Entry) decodeLine(n int, raw []byte) error {
 		e.record(l.Void).tried = false
 	case l.Done:
 		e.Done = true
+	case l.Undo:
+		e.Done = false
 	default:
 		return fmt.Errorf("%w: unexpected line", ErrUnreadable)
 	}
 	return nil
 }
 
+// isObject keeps null, which fills nothing, from passing for a resource.
+func isObject(body json.RawMessage) bool { return len(body) > 0 && body[0] == '{' }
+
 // remove takes the entry off the disk: what it recorded is gone. The lock is
 // held until after, so that no one acts on the file in between.
 func (e *Entry) remove() error {
+	defer e.Close()
 	if err := os.Remove(e.file.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove journal entry: %w", err)
 	}
 	// Other entries of this attachment keep the directory; that is no error.
 	_ = os.Remove(e.dir)
-	e.Close()
 	return nil
 }
 

@@ -39,28 +39,50 @@ func (j *Journal) dirOf(id attachment.ID) string {
 	return filepath.Join(j.attachmentsDir(), string(id.Owner()))
 }
 
+// Verdict is what is to become of an entry that stands where an ADD wants to
+// make its own.
+type Verdict int
+
+// The three verdicts.
+const (
+	InForce   Verdict = iota // the ADD is refused
+	Leftover                 // what it records is to be removed first
+	LeftAlone                // it can't be removed; the ADD makes its own beside it
+)
+
+// errAgain says that what was looked at changed meanwhile.
+var errAgain = errors.New("changed meanwhile")
+
 // Begin makes the entry of an ADD, exclusively, and returns it locked.
-// Where one of the same plugin and hash is there, nothing is made, and that one
-// is returned, locked, as leftover: a crashed call's, or one that the stale
-// function disowns; the caller removes what it records and begins again. One
-// that is in force is ErrDone; one that is held by another process, ErrBusy.
-func (j *Journal) Begin(ctx context.Context, h Header, stale func(Header) bool) (entry, leftover *Entry, err error) {
+// Where one of the same plugin and hash is there, judge (which is asked only
+// about what can be read) may say that it is a Leftover: then nothing is made,
+// and that one is returned, locked; the caller removes what it records and
+// begins again. One that is InForce is ErrDone; one that is held by another
+// process, ErrBusy.
+func (j *Journal) Begin(ctx context.Context, h Header, judge func(*Entry) Verdict) (entry, leftover *Entry, err error) {
+	if err := checkEntryName(h.Plugin, h.Hash); err != nil {
+		return nil, nil, err
+	}
 	h.Format, h.Boot, h.Created = Format, j.Boot, j.Now().UTC().Truncate(time.Second)
 	for {
-		dir, lock, err := j.lockDir(ctx, h.ID)
+		dir, err := j.lockDir(ctx, h.ID)
 		if err != nil {
 			return nil, nil, err
 		}
-		entry, leftover, err = j.beginIn(dir, h, stale)
-		lock.Unlock()
-		if !errors.Is(err, errEmpty) {
+		entry, leftover, err = j.beginIn(ctx, dir.f, h, judge)
+		if err != nil {
+			// A directory that we made for nothing; one in use is not empty.
+			_ = os.Remove(dir.f.Name())
+		}
+		dir.Unlock()
+		if !errors.Is(err, errAgain) {
 			return entry, leftover, err
 		}
 	}
 }
 
-func (j *Journal) beginIn(dir string, h Header, stale func(Header) bool) (entry, leftover *Entry, err error) {
-	names, err := entryNames(dir)
+func (j *Journal) beginIn(ctx context.Context, dir *os.File, h Header, judge func(*Entry) Verdict) (entry, leftover *Entry, err error) {
+	names, err := entryNames(dir.Name())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,18 +93,18 @@ func (j *Journal) beginIn(dir string, h Header, stale func(Header) bool) (entry,
 		if plugin != h.Plugin || hash != h.Hash {
 			continue
 		}
-		leftover, err := j.leftover(dir, name, stale)
+		leftover, err := j.leftover(dir.Name(), name, judge)
 		if leftover != nil || err != nil {
 			return nil, leftover, err
 		}
 	}
-	entry, err = create(dir, entryName(last+1, h.Plugin, h.Hash), h)
+	entry, err = create(ctx, dir, entryName(last+1, h.Plugin, h.Hash), h)
 	return entry, nil, err
 }
 
 // leftover looks at an entry that stands where a new one should: nil, nil says
 // that it can be passed over (it can't be read: rule 19).
-func (j *Journal) leftover(dir, name string, stale func(Header) bool) (*Entry, error) {
+func (j *Journal) leftover(dir, name string, judge func(*Entry) Verdict) (*Entry, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // an ADD does not wait for another of its own: that one is at work
 	e, err := openLocked(ctx, dir, name)
@@ -91,7 +113,7 @@ func (j *Journal) leftover(dir, name string, stale func(Header) bool) (*Entry, e
 	}
 	switch err := e.decode(); {
 	case errors.Is(err, errEmpty):
-		return nil, errors.Join(err, e.remove())
+		return nil, errors.Join(errAgain, e.remove())
 	case errors.Is(err, ErrUnreadable), errors.Is(err, ErrNewer):
 		e.Close()
 		return nil, nil
@@ -99,11 +121,16 @@ func (j *Journal) leftover(dir, name string, stale func(Header) bool) (*Entry, e
 		e.Close()
 		return nil, err
 	}
-	if e.Done && e.Header.Boot == j.Boot && !stale(e.Header) {
+	switch judge(e) {
+	case Leftover:
+		return e, nil
+	case LeftAlone:
+		e.Close()
+		return nil, nil
+	default:
 		e.Close()
 		return nil, fmt.Errorf("%s by %s: %w", e.Header.ID, e.Header.Plugin, ErrDone)
 	}
-	return e, nil
 }
 
 // Take finds and locks the entry that a DEL is to undo: that of equal plugin
@@ -113,8 +140,13 @@ func (j *Journal) Take(ctx context.Context, id attachment.ID, plugin, hash strin
 	dir := j.dirOf(id)
 	for {
 		name, err := pick(dir, plugin, hash)
-		if err != nil || name == "" {
+		if err != nil {
 			return nil, err
+		}
+		if name == "" {
+			// A crash between making it and the entry leaves it empty.
+			_ = os.Remove(dir)
+			return nil, nil
 		}
 		e, err := openLocked(ctx, dir, name)
 		if err != nil {
@@ -253,30 +285,32 @@ func (j *Journal) Forget(ctx context.Context, id attachment.ID) ([]string, error
 
 // lockDir makes the attachment's directory and takes its lock, which guards the
 // making of entries. It is held for a look and a create, never for a call.
-func (j *Journal) lockDir(ctx context.Context, id attachment.ID) (string, *Lock, error) {
+// The directory may go all the same while it is empty: so entries are made
+// relative to it, which then fails.
+func (j *Journal) lockDir(ctx context.Context, id attachment.ID) (*Lock, error) {
 	dir := j.dirOf(id)
 	for {
 		if err := mkdirs(j.attachmentsDir(), dir); err != nil {
-			return "", nil, err
+			return nil, err
 		}
 		f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return "", nil, fmt.Errorf("open journal: %w", err)
+			return nil, fmt.Errorf("open journal: %w", err)
 		}
 		lock, err := flock(ctx, f, unix.LOCK_EX)
 		if err != nil {
-			return "", nil, err
+			return nil, err
 		}
 		same, err := stillAt(f, dir)
 		if same && err == nil {
-			return dir, lock, nil
+			return lock, nil
 		}
 		lock.Unlock()
 		if err != nil {
-			return "", nil, err
+			return nil, err
 		}
 	}
 }
@@ -329,20 +363,47 @@ func entryNames(dir string) ([]string, error) {
 	return names, nil
 }
 
-func create(dir, name string, h Header) (*Entry, error) {
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
+// create makes the entry and its first line. Until it has the lock, another may
+// take the file for a crashed call's, and remove it: errAgain.
+func create(ctx context.Context, dir *os.File, name string, h Header) (*Entry, error) {
+	f, err := createIn(dir, name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, errAgain
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make journal entry: %w", err)
 	}
-	// The directory's lock is ours, so nobody can be before us here.
-	if err := flockNow(f, unix.LOCK_EX); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock journal entry %s: %w", f.Name(), err), f.Close())
+	lock, err := flock(ctx, f, unix.LOCK_EX)
+	if err != nil {
+		return nil, err
 	}
-	e := &Entry{Header: h, name: name, dir: dir, file: f, lock: &Lock{f}}
+	e := &Entry{Header: h, name: name, dir: dir.Name(), file: f, lock: lock}
+	same, err := stillAt(f, f.Name())
+	if err == nil && !same {
+		err = errAgain
+	}
+	if err != nil {
+		e.Close()
+		return nil, err
+	}
 	if err := e.append(line{Header: &h}); err != nil {
 		return nil, errors.Join(err, e.remove())
 	}
 	return e, nil
+}
+
+func createIn(dir *os.File, name string) (*os.File, error) {
+	path := filepath.Join(dir.Name(), name)
+	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_APPEND | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd := -1
+	err := retryEINTR(func() (err error) {
+		fd, err = unix.Openat(int(dir.Fd()), name, flags, 0o600)
+		return err
+	})
+	if err != nil {
+		return nil, &os.PathError{Op: "openat", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // openEntry opens without a lock; nil where it is gone.

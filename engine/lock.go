@@ -23,6 +23,14 @@ func (l *Lock) Unlock() {
 	l.f = nil
 }
 
+// drop lets go of a lock that is held exclusively, and of its file: whoever
+// waits for it notices, and makes another.
+func (l *Lock) drop() {
+	// A file that stays costs an inode and means nothing.
+	_ = os.Remove(l.f.Name())
+	l.Unlock()
+}
+
 // flock takes the lock how (LOCK_SH or LOCK_EX) on f; waiting ends with ctx,
 // and is then ErrBusy. On failure f is closed: a waiter that was given up may
 // still get the lock, and must let it go.

@@ -21,6 +21,10 @@ func (e *Engine[E]) RemoveEntry(ctx context.Context, entry *Entry) error {
 		entry.Close()
 		return err
 	}
+	if entry.Done {
+		// Half of it is not in force. A full disk must not stop the removal.
+		_ = entry.append(line{Undo: true})
+	}
 	if left := e.remove(ctx, env, scope, list, entry); len(left) > 0 {
 		entry.Close()
 		return &RemainingError{Left: left}
@@ -52,49 +56,40 @@ type removal[E any] struct {
 	scope  Scope
 	entry  *Entry
 	plan   plan[E]
+	refs   []Ref
+	rests  map[Ref][]int // who needs it
 	fates  []fate
+	singly []bool // to be taken out of what it lives in, which waits for it
 	left   []Remaining
 }
 
 func (e *Engine[E]) remove(ctx context.Context, env E, scope Scope, list []Resource[E], entry *Entry) []Remaining {
 	run := &removal[E]{
 		engine: e, env: env, scope: scope, entry: entry,
-		plan: newPlan(list), fates: make([]fate, len(list)),
+		plan: newPlan(list), rests: make(map[Ref][]int),
+		fates: make([]fate, len(list)), singly: make([]bool, len(list)),
+	}
+	for i, r := range list {
+		run.refs = append(run.refs, RefOf(r))
+		for _, ref := range needs(r) {
+			run.rests[ref] = append(run.rests[ref], i)
+		}
 	}
 	for slices.Contains(run.fates, pending) {
-		if !run.pass(ctx, false) {
-			// What lives in a thing and what that thing waits for, wait for
-			// each other (dhcp: addresses, release, link): take one singly.
-			run.pass(ctx, true)
+		if !run.pass(ctx) {
+			run.breakCircle(ctx)
 		}
 	}
 	return run.left
 }
 
 // pass goes once over what is pending, from the last to the first, and tells
-// whether anything came of it. With singly it ends with the first thing that it
-// takes out of its container, or else with the first that it forces.
-func (run *removal[E]) pass(ctx context.Context, singly bool) bool {
+// whether anything came of it.
+func (run *removal[E]) pass(ctx context.Context) bool {
 	progress := false
 	for i := len(run.plan.list) - 1; i >= 0; i-- {
-		if run.fates[i] != pending {
-			continue
-		}
-		if singly && run.plan.container(run.plan.list[i]) >= 0 {
-			run.removeNow(ctx, i)
-			return true
-		}
-		if !singly && run.step(ctx, i) {
+		if run.fates[i] == pending && run.step(ctx, i) {
 			progress = true
-		}
-	}
-	if singly {
-		// Needs in a circle, which a sound plan has not: the last goes first.
-		for i := len(run.plan.list) - 1; i >= 0; i-- {
-			if run.fates[i] == pending {
-				run.removeNow(ctx, i)
-				return true
-			}
 		}
 	}
 	return progress
@@ -111,7 +106,7 @@ func (run *removal[E]) step(ctx context.Context, i int) bool {
 		run.vanish(ctx, i)
 		return true
 	}
-	if c := run.plan.container(r); c >= 0 {
+	if c := run.plan.container(r); c >= 0 && !run.singly[i] {
 		switch run.fates[c] {
 		case pending:
 			return false
@@ -137,16 +132,12 @@ func (run *removal[E]) step(ctx context.Context, i int) bool {
 // needed tells whether another resource still rests on i: one that is pending
 // (wait), or one that failed (blocker).
 func (run *removal[E]) needed(i int) (blocker Ref, wait bool) {
-	ref := RefOf(run.plan.list[i])
-	for k, other := range run.plan.list {
-		if k == i || !slices.Contains(needs(other), ref) {
-			continue
-		}
+	for _, k := range run.rests[run.refs[i]] {
 		switch run.fates[k] {
 		case pending:
-			wait = true
+			wait = wait || k != i
 		case failed:
-			blocker = RefOf(other)
+			blocker = run.refs[k]
 		case gone, stayed:
 		}
 	}
@@ -172,12 +163,7 @@ func (e *Engine[E]) forget(ctx context.Context, r Resource[E], thing string, ent
 	if e.Journal == nil || entry == nil {
 		return nil
 	}
-	lock, err := e.Journal.Lock(ctx, thing, true)
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
-	return e.endUse(thing, entry)
+	return e.endUse(ctx, thing, entry)
 }
 
 func (run *removal[E]) removeNow(ctx context.Context, i int) {
@@ -200,7 +186,7 @@ func (run *removal[E]) removeNow(ctx context.Context, i int) {
 
 func (run *removal[E]) fail(i int, err error) {
 	run.fates[i] = failed
-	run.left = append(run.left, Remaining{Ref: RefOf(run.plan.list[i]), Err: err})
+	run.left = append(run.left, Remaining{Ref: run.refs[i], Err: err})
 }
 
 func (run *removal[E]) thing(r Resource[E]) string {

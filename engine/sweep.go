@@ -32,23 +32,43 @@ func (e *Engine[E]) Sweep(ctx context.Context, match, valid func(Header) bool, f
 			swept.Kept = append(swept.Kept, h)
 			continue
 		}
-		done, err := e.sweepEntry(ctx, entry)
-		switch {
-		case errors.Is(err, ErrBusy):
+		was, err := e.sweepEntry(ctx, entry)
+		switch was {
+		case busy:
 			swept.Busy = append(swept.Busy, h)
-		case err != nil:
-			errs = append(errs, fmt.Errorf("sweep %s by %s: %w", h.ID, h.Plugin, err))
-		case done:
+		case removed:
 			swept.Removed = append(swept.Removed, h)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("sweep %s by %s: %w", h.ID, h.Plugin, err))
 		}
 	}
 	return swept, errors.Join(errs...)
 }
 
-func (e *Engine[E]) sweepEntry(ctx context.Context, entry *Entry) (bool, error) {
+type sweptEntry int
+
+const (
+	kept sweptEntry = iota
+	removed
+	busy
+)
+
+func (e *Engine[E]) sweepEntry(ctx context.Context, entry *Entry) (sweptEntry, error) {
 	locked, err := e.Journal.Relock(entry)
-	if err != nil || locked == nil {
-		return false, err
+	if errors.Is(err, ErrBusy) {
+		return busy, nil
 	}
-	return true, e.RemoveEntry(ctx, locked)
+	if err != nil || locked == nil {
+		return kept, err
+	}
+	if locked.Header != entry.Header {
+		// Another ADD made it since, under the same name.
+		locked.Close()
+		return busy, nil
+	}
+	if err := e.RemoveEntry(ctx, locked); err != nil {
+		return kept, err
+	}
+	return removed, nil
 }

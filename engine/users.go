@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,7 +116,7 @@ func replaceFile(path string, data []byte) error {
 	return nil
 }
 
-// unregister ends the use; the directory goes with the last user.
+// unregister ends the use.
 func (j *Journal) unregister(thing string, u user) error {
 	dir := j.usersDir(thing)
 	err := os.Remove(filepath.Join(dir, u.file()))
@@ -125,45 +126,64 @@ func (j *Journal) unregister(thing string, u user) error {
 	return nil
 }
 
-// dropUsers removes the directory of a thing that has no users, with what a
-// crash may have left there.
-func (j *Journal) dropUsers(thing string) error {
-	dir := j.usersDir(thing)
-	files, err := os.ReadDir(dir)
+// tidy removes the lock and the directory of a thing that has no users, with
+// what a crash may have left there. Users whose entry is gone are none. The
+// lock is held exclusively.
+func (j *Journal) tidy(thing string) error {
+	used := false
+	err := j.eachUser(thing, func(u user) (bool, error) {
+		if used = j.hasEntry(u); used {
+			return false, nil
+		}
+		return true, j.unregister(thing, u)
+	})
+	if err != nil || used {
+		return err
+	}
+	if err := os.RemoveAll(j.usersDir(thing)); err != nil {
+		return fmt.Errorf("remove users of %s: %w", thing, err)
+	}
+	return j.dropLock(thing)
+}
+
+// usersAtOnce is how many names of users are read at a time: most questions
+// are answered by the first, and a thing may have thousands.
+const usersAtOnce = 32
+
+// eachUser calls f for each user of the thing, until f says that it has enough.
+func (j *Journal) eachUser(thing string, f func(user) (more bool, err error)) error {
+	dir, err := os.Open(j.usersDir(thing))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("list users of %s: %w", thing, err)
 	}
-	for _, f := range files {
-		if !strings.HasPrefix(f.Name(), ".") {
+	defer dir.Close()
+	for {
+		names, err := dir.Readdirnames(usersAtOnce)
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("remove users of %s: %w", thing, err)
-	}
-	return nil
-}
-
-// users lists who uses the thing.
-func (j *Journal) users(thing string) ([]user, error) {
-	files, err := os.ReadDir(j.usersDir(thing))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list users of %s: %w", thing, err)
-	}
-	var users []user
-	for _, f := range files {
-		owner, entry, ok := strings.Cut(f.Name(), ".")
-		if ok && owner != "" {
-			users = append(users, user{owner, entry})
+		if err != nil {
+			return fmt.Errorf("list users of %s: %w", thing, err)
+		}
+		for _, name := range names {
+			owner, entry, _ := strings.Cut(name, ".")
+			if owner == "" { // a file that was never finished
+				continue
+			}
+			if more, err := f(user{owner, entry}); err != nil || !more {
+				return err
+			}
 		}
 	}
-	return users, nil
+}
+
+// hasEntry tells whether the entry of a user is still there, or may be.
+func (j *Journal) hasEntry(u user) bool {
+	_, err := os.Lstat(filepath.Join(j.attachmentsDir(), u.owner, u.entry))
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 // header reads the entry of a user: ok is false where it is gone.
