@@ -165,14 +165,20 @@ func (n *Namespace) Cookie() (uint64, error) {
 	return cookie, err
 }
 
-// initialCookie is the first that the kernel gives out.
-const initialCookie = 1
+const (
+	// initialCookie is the first that kernels before 6.18 give out; later ones
+	// number all sorts of namespaces together.
+	initialCookie = 1
+	// initialInode is PROC_NET_INIT_INO: reserved by Linux 6.17 and later, and
+	// out of the range of what earlier ones give out.
+	initialInode = 0xEFFFFFF9
+)
 
 // IsInitial says whether this is the namespace that the machine started with:
 // the one that the kernel returns physical devices to.
 func (n *Namespace) IsInitial() (bool, error) {
 	cookie, err := n.Cookie()
-	return cookie == initialCookie, err
+	return err == nil && (cookie == initialCookie || n.id.ino == initialInode), err
 }
 
 // Close lets go of the namespace, in every view of it.
