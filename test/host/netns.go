@@ -99,3 +99,19 @@ func (h *Host) Inside(path string, f func()) {
 		h.t.Fatalf("host: entering %s: %v", path, err)
 	}
 }
+
+// RemoveNetns is DeleteNetns for a path that may be gone already, or be no
+// namespace any more.
+func (h *Host) RemoveNetns(path string) {
+	h.t.Helper()
+	var err error
+	h.Do(func() {
+		_ = unix.Unmount(path, unix.MNT_DETACH) // EINVAL: a plain file
+		if err = os.Remove(path); os.IsNotExist(err) {
+			err = nil
+		}
+	})
+	if err != nil {
+		h.t.Fatalf("host: removing %s: %v", path, err)
+	}
+}

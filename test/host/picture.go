@@ -110,7 +110,7 @@ func (h *Host) SnapshotIn(netns string) Picture {
 // may stay (see Standing).
 func (h *Host) Same(t testing.TB, before Picture, mayStay ...func(Fact) bool) {
 	t.Helper()
-	if d := h.differences(before, mayStay); len(d) > 0 {
+	if d := h.Left(before, mayStay...); len(d) > 0 {
 		t.Errorf("the host is not as before:\n%s", lines(d))
 	}
 }
@@ -119,26 +119,40 @@ func (h *Host) Same(t testing.TB, before Picture, mayStay ...func(Fact) bool) {
 // dead namespace: it looks until nothing differs, for at most some seconds.
 func (h *Host) SameSoon(t testing.TB, before Picture, mayStay ...func(Fact) bool) {
 	t.Helper()
+	var d []string
+	if !h.soon(func(now Picture) bool { d = differences(before, now, mayStay); return len(d) == 0 }) {
+		t.Errorf("the host is not as before:\n%s", lines(d))
+	}
+}
+
+// Until looks at the host until it is as asked, and ends the test when it is
+// not within some seconds.
+func (h *Host) Until(t testing.TB, what string, ok func(Picture) bool) {
+	t.Helper()
+	if !h.soon(ok) {
+		t.Fatalf("waited in vain for %s", what)
+	}
+}
+
+func (h *Host) soon(ok func(Picture) bool) bool {
+	h.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
-	for {
-		d := h.differences(before, mayStay)
-		if len(d) == 0 {
-			return
-		}
+	for !ok(h.Snapshot()) {
 		if time.Now().After(deadline) {
-			t.Errorf("the host is not as before:\n%s", lines(d))
-			return
+			return false
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+	return true
 }
 
 // Left returns how the host differs from before, but for facts that may stay.
 func (h *Host) Left(before Picture, mayStay ...func(Fact) bool) []string {
-	return h.differences(before, mayStay)
+	h.t.Helper()
+	return differences(before, h.Snapshot(), mayStay)
 }
 
-func (h *Host) differences(before Picture, mayStay []func(Fact) bool) []string {
+func differences(before, now Picture, mayStay []func(Fact) bool) []string {
 	drop := func(f Fact) bool {
 		for _, may := range mayStay {
 			if may(f) {
@@ -147,7 +161,7 @@ func (h *Host) differences(before Picture, mayStay []func(Fact) bool) []string {
 		}
 		return false
 	}
-	return Diff(before.Without(drop), h.Snapshot().Without(drop))
+	return Diff(before.Without(drop), now.Without(drop))
 }
 
 func lines(d []string) string {

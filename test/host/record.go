@@ -63,3 +63,8 @@ func contains(list []string, s string) bool {
 	}
 	return false
 }
+
+func withoutLength(prefix string) string {
+	address, _, _ := strings.Cut(prefix, "/")
+	return address
+}
