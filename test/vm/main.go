@@ -91,23 +91,38 @@ func runMain(ctx context.Context, args []string) (int, error) {
 	if *hang > 0 {
 		config.HangTime = *hang
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, *timeout, fmt.Errorf("stopped after %s", *timeout))
-	defer cancel()
 	m, err := boot(ctx, config)
+	if ctx.Err() != nil {
+		return exitMachine, errors.New("interrupted")
+	}
 	if err != nil {
 		return exitMachine, err
 	}
 	defer m.close()
+	return runOne(ctx, m, c, *timeout)
+}
+
+// runOne runs c with this process's input and output, for no longer than limit.
+func runOne(ctx context.Context, m *machine, c command, limit time.Duration) (int, error) {
+	late := make(chan struct{})
+	timer := time.AfterFunc(limit, func() {
+		close(late)
+		m.close()
+	})
+	defer timer.Stop()
 	status, err := m.run(context.Background(), c, os.Stdin, os.Stdout, os.Stderr)
 	switch {
-	case errors.Is(context.Cause(ctx), context.Canceled):
-		return exitMachine, errors.New("interrupted")
+	case err == nil:
+		return status, nil
 	case ctx.Err() != nil:
-		return exitTimeout, context.Cause(ctx)
-	case err != nil:
+		return exitMachine, errors.New("interrupted")
+	}
+	select {
+	case <-late:
+		return exitTimeout, fmt.Errorf("stopped after %s", limit)
+	default:
 		return exitMachine, err
 	}
-	return status, nil
 }
 
 // hostCommand is argv as it would run here: same directory, same environment
