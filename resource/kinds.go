@@ -1,0 +1,24 @@
+package resource
+
+// Kinds is what the journal's codec needs of this room: a way to an empty
+// resource of each kind.
+func Kinds() map[string]func() Resource {
+	all := map[string]func() Resource{}
+	for _, blank := range []func() Resource{
+		func() Resource { return &Address{} },
+		func() Resource { return &Bridge{} },
+		func() Resource { return &BridgeAddress{} },
+		func() Resource { return &BridgePort{} },
+		func() Resource { return &EnsuredSysctl{} },
+		func() Resource { return &LinkSysctls{} },
+		func() Resource { return &LinkUp{} },
+		func() Resource { return &Loopback{} },
+		func() Resource { return &Route{} },
+		func() Resource { return &Settled{} },
+		func() Resource { return &Veth{} },
+		func() Resource { return &VLANGateway{} },
+	} {
+		all[blank().Kind()] = blank
+	}
+	return all
+}

@@ -1,0 +1,171 @@
+package resource
+
+import (
+	"context"
+
+	"github.com/fairlead-net/fairlead/attachment"
+	"github.com/fairlead-net/fairlead/engine"
+	"github.com/fairlead-net/fairlead/kernel"
+)
+
+func (v *Veth) Observe(_ context.Context, env Env) (engine.State, error) {
+	pair, err := v.find(env)
+	if err != nil {
+		return engine.State{}, err
+	}
+	if pair.host == nil && pair.guest == nil {
+		return engine.Absent(), nil
+	}
+	var d drift
+	if pair.host == nil {
+		d.add("the host's end of %s is not on the host", v.Name)
+	} else if err := v.compareHost(env, pair, &d); err != nil {
+		return engine.State{}, err
+	}
+	if env.Container != nil {
+		v.compareGuest(pair, &d)
+	}
+	return d.state(), nil
+}
+
+func (v *Veth) compareHost(env Env, pair ends, d *drift) error {
+	host := pair.host
+	if !host.Up && !v.HostDown {
+		d.add("%s is down", host.Name)
+	}
+	d.mtu(*host, first(v.expect.hostMTU, v.MTU))
+	// Another suite chose the address of its end itself.
+	if mac := first(v.expect.hostMAC, v.HostMAC); !pair.adopted {
+		d.mac(*host, mac)
+	}
+	if v.Master == "" {
+		return nil
+	}
+	master, ok, err := env.Host.Link(v.Master)
+	if err != nil {
+		return err
+	}
+	if !ok || host.Master != master.Index {
+		d.add("%s is no port of %s", host.Name, v.Master)
+	}
+	return nil
+}
+
+func (v *Veth) compareGuest(pair ends, d *drift) {
+	if pair.guest == nil {
+		d.add("%s is not in the container", v.Name)
+		return
+	}
+	d.mtu(*pair.guest, first(v.expect.mtu, v.MTU))
+	if mac := first(v.expect.mac, v.MAC); !pair.adopted || v.expect.mac != "" {
+		d.mac(*pair.guest, mac)
+	}
+}
+
+func (v *Veth) Remove(_ context.Context, env Env) error {
+	host, err := v.findHost(env)
+	if err == nil && host == nil && env.Container != nil {
+		var pair ends
+		pair, err = v.findGuest(env, nil)
+		if pair.host == nil && pair.guest != nil {
+			_, err = env.Container.DelLink(pair.guest.Index)
+		}
+		host = pair.host
+	}
+	if err != nil || host == nil {
+		return err
+	}
+	// The kernel answers when both ends are gone.
+	_, err = env.Host.DelLink(host.Index)
+	return err
+}
+
+// ends is what there is of a pair.
+type ends struct {
+	host, guest *kernel.Link
+	adopted     bool // made by another suite: under another name on the host
+}
+
+// find looks for the pair: by the derived name, by the index that Create saw
+// (someone may have renamed it), then by the container's end (rule 13).
+func (v *Veth) find(env Env) (ends, error) {
+	host, err := v.findHost(env)
+	if err != nil || env.Container == nil {
+		return ends{host: host}, err
+	}
+	return v.findGuest(env, host)
+}
+
+// findGuest completes the pair of which the host's end is known, or absent.
+func (v *Veth) findGuest(env Env, host *kernel.Link) (ends, error) {
+	guest, ok, err := env.Container.Link(v.Name)
+	if err != nil {
+		return ends{}, err
+	}
+	// By an alternative name it is some other link.
+	if !ok || guest.Name != v.Name || guest.Kind != "veth" {
+		return ends{host: host}, nil
+	}
+	if host != nil {
+		if !peers(*host, guest) {
+			return ends{host: host}, nil
+		}
+		return ends{host: host, guest: &guest}, nil
+	}
+	return v.adopt(env, guest)
+}
+
+// findHost gives the host's end that is ours, or nil.
+func (v *Veth) findHost(env Env) (*kernel.Link, error) {
+	host, ok, err := env.Host.Link(v.Host)
+	if err != nil {
+		return nil, err
+	}
+	if ok && host.Kind == "veth" && !v.another(host.Alias) {
+		return &host, nil
+	}
+	if v.HostIndex == 0 {
+		return nil, nil
+	}
+	host, ok, err = env.Host.LinkByIndex(v.HostIndex)
+	if err != nil {
+		return nil, err
+	}
+	if owner, marked := attachment.OwnerOfAlias(host.Alias); ok && host.Kind == "veth" && marked && owner == v.Owner {
+		return &host, nil
+	}
+	return nil, nil
+}
+
+// adopt decides whether a pair that is not under our name is this attachment's:
+// another suite made it, unless the mark of either end names another owner.
+func (v *Veth) adopt(env Env, guest kernel.Link) (ends, error) {
+	if v.another(guest.Alias) {
+		return ends{}, nil
+	}
+	alone := ends{guest: &guest, adopted: true}
+	if guest.ParentNetnsID == nil { // the other end is in the container too
+		return alone, nil
+	}
+	host, ok, err := env.Host.LinkByIndex(guest.Parent)
+	if err != nil {
+		return ends{}, err
+	}
+	if !ok || host.Kind != "veth" || !peers(host, guest) {
+		return alone, nil
+	}
+	if v.another(host.Alias) {
+		return ends{}, nil
+	}
+	return ends{host: &host, guest: &guest, adopted: true}, nil
+}
+
+// another tells whether the mark names another owner. No mark is no other.
+func (v *Veth) another(alias string) bool {
+	owner, marked := attachment.OwnerOfAlias(alias)
+	return marked && owner != v.Owner
+}
+
+// peers tells whether the two may be ends of one pair, by their indices, each
+// in the other's namespace.
+func peers(a, b kernel.Link) bool { return a.Parent == b.Index && b.Parent == a.Index }
