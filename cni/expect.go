@@ -39,7 +39,8 @@ func (c *call) expected(st Statement) ([]resource.Resource, error) {
 			}
 		}
 	}
-	return append(list, c.promised(prev)...), nil
+	seen, err := promised(prev, c.req.IfName)
+	return append(list, seen...), err
 }
 
 // recorded is the fold of the attachment's entries; nil where none is ours.
@@ -61,12 +62,6 @@ func (c *call) recorded() ([]resource.Resource, error) {
 		return nil, nil
 	}
 	return engine.Fold(c.engine.Codec, entries, name)
-}
-
-// promised are the interfaces, addresses and routes of prevResult that are in
-// this container and on this interface.
-func (c *call) promised(prev *current.Result) []resource.Resource {
-	return resource.Promised(prev, c.req.IfName)
 }
 
 // ready asks every resource of the plan whether it could be made.

@@ -1,6 +1,7 @@
 package cni
 
 import (
+	"net"
 	"strings"
 	"unicode"
 )
@@ -60,4 +61,20 @@ func ValidateIfName(name string) error {
 
 func badInIfName(r rune) bool {
 	return r == '/' || r == ':' || unicode.IsSpace(r) || unicode.IsControl(r)
+}
+
+// ParseMAC takes a MAC address of an Ethernet interface, or "" for none: 6
+// bytes, and one interface's, not a group's.
+func ParseMAC(text string) (net.HardwareAddr, error) {
+	if text == "" {
+		return nil, nil
+	}
+	mac, err := net.ParseMAC(text)
+	if err != nil {
+		return nil, Errorf(CodeConfig, "MAC address %q: %w", text, err)
+	}
+	if len(mac) != 6 || mac[0]&1 != 0 {
+		return nil, Errorf(CodeConfig, "MAC address %q is not that of one Ethernet interface", text)
+	}
+	return mac, nil
 }

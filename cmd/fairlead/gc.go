@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/types"
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-net/fairlead/resource"
+)
+
+func gcCommand() *cobra.Command {
+	var f runtimeFlags
+	var valid []string
+	var force, unused bool
+	cmd := &cobra.Command{
+		Use:   "gc CONFLIST [--valid ID/IFNAME]... [--force] | gc --unused",
+		Short: "Remove what is stale: attachments of a network, or unused bridges",
+		Long: `With a configuration list, gc removes the attachments of its network that are not
+named by --valid and whose namespace is gone. With --force the namespace does not
+matter: whatever is not named by --valid goes.
+
+With --unused it removes what teardown leaves for the next container: bridges
+that Fairlead made and that have no ports, nothing upon them and no addresses of
+others.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case unused && len(args) == 0:
+				return collectUnused(cmd.Context(), cmd.OutOrStdout())
+			case unused || len(args) != 1:
+				return usagef("gc takes a configuration list, or --unused")
+			}
+			return collect(cmd.Context(), &f, args[0], valid, force)
+		},
+	}
+	f.register(cmd, false)
+	cmd.Flags().StringArrayVar(&valid, "valid", nil, "an attachment that is still valid: ID/IFNAME; may be repeated")
+	cmd.Flags().BoolVar(&force, "force", false, "remove what is not valid though its namespace lives")
+	cmd.Flags().BoolVar(&unused, "unused", false, "remove bridges of ours that nobody uses")
+	return cmd
+}
+
+func collect(ctx context.Context, f *runtimeFlags, conflist string, valid []string, force bool) error {
+	s, err := f.open(conflist)
+	if err != nil {
+		return err
+	}
+	var set []types.GCAttachment
+	for _, v := range valid {
+		id, ifname, ok := strings.Cut(v, "/")
+		if !ok || id == "" || ifname == "" {
+			return usagef("--valid %q: wants ID/IFNAME", v)
+		}
+		set = append(set, types.GCAttachment{ContainerID: id, IfName: ifname})
+	}
+	if force {
+		if err := os.Setenv("FAIRLEAD_GC_FORCE", "1"); err != nil {
+			return err
+		}
+	}
+	return explain(s.cni.GCNetworkList(ctx, s.list, &libcni.GCArgs{ValidAttachments: set}))
+}
+
+// collectUnused removes the ensured things that nobody uses any more.
+func collectUnused(ctx context.Context, out io.Writer) error {
+	env, _, leave, err := resource.Open("")
+	defer leave()
+	if err != nil {
+		return err
+	}
+	report, err := resource.RemoveUnused(ctx, env)
+	for _, line := range report.Removed {
+		fmt.Fprintln(out, "removed", line)
+	}
+	for _, line := range report.Kept {
+		fmt.Fprintln(out, "kept", line)
+	}
+	return err
+}

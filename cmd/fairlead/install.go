@@ -1,0 +1,198 @@
+package main
+
+import (
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+)
+
+const (
+	defaultBinDir = "/opt/cni/bin"
+	// replacedDir keeps, within the directory of plugins, what was there before.
+	replacedDir = ".fairlead-replaced"
+)
+
+func installCommand() *cobra.Command {
+	var to string
+	var drop bool
+	cmd := &cobra.Command{
+		Use:   "install [--to DIR]",
+		Short: "Put the plugins into a directory, keeping what they replace",
+		Long: `Install writes this binary into the directory and links every plugin's name to
+it. Each name is replaced in one step: a runtime finds the old plugin or the new
+one, never none. Another suite's plugin is kept under .fairlead-replaced;
+'fairlead uninstall' puts it back.`,
+		Args: exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return install(cmd.OutOrStdout(), to, !drop)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", defaultBinDir, "directory of CNI plugins; made if absent")
+	cmd.Flags().BoolVar(&drop, "no-keep", false, "do not keep what is replaced")
+	return cmd
+}
+
+func uninstallCommand() *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:   "uninstall [--from DIR]",
+		Short: "Take the plugins out of a directory, and put back what they replaced",
+		Args:  exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return uninstall(cmd.OutOrStdout(), from)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", defaultBinDir, "directory of CNI plugins")
+	return cmd
+}
+
+func install(out io.Writer, dir string, keep bool) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this binary: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the directory of plugins: %w", err)
+	}
+	binary := filepath.Join(dir, "fairlead")
+	if err := copyFile(self, binary); err != nil {
+		return err
+	}
+	for _, p := range allPlugins() {
+		if err := installName(out, dir, p.Name, keep); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "installed %d plugins into %s\n", len(allPlugins()), dir)
+	return nil
+}
+
+// copyFile writes beside and renames over; a running plugin keeps the old file.
+func copyFile(from, to string) error {
+	if same, err := sameFile(from, to); err != nil || same {
+		return err
+	}
+	src, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("read this binary: %w", err)
+	}
+	defer src.Close()
+	dst, err := renameio.NewPendingFile(to, renameio.WithPermissions(0o755), renameio.WithTempDir(filepath.Dir(to)))
+	if err != nil {
+		return fmt.Errorf("write %s: %w", to, err)
+	}
+	defer func() { _ = dst.Cleanup() }() // after the replacement there is nothing to clean
+	if _, err := io.Copy(dst, src); err != nil {
+		return fmt.Errorf("write %s: %w", to, err)
+	}
+	if err := dst.CloseAtomicallyReplace(); err != nil {
+		return fmt.Errorf("write %s: %w", to, err)
+	}
+	return nil
+}
+
+func sameFile(a, b string) (bool, error) {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	two, err := os.Stat(b)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(one, two), err
+}
+
+// installName replaces one plugin by a link to the binary, in one rename.
+func installName(out io.Writer, dir, name string, keep bool) error {
+	path := filepath.Join(dir, name)
+	if keep {
+		kept, err := keepReplaced(dir, name)
+		if err != nil {
+			return err
+		}
+		if kept {
+			fmt.Fprintf(out, "%s: replaced; the former one is kept in %s\n", path, filepath.Join(dir, replacedDir))
+		}
+	}
+	if err := renameio.Symlink("fairlead", path); err != nil {
+		return fmt.Errorf("install %s: %w", path, err)
+	}
+	return nil
+}
+
+// keepReplaced links another suite's plugin into the directory of what was
+// replaced. Our own is not kept, and what is kept already is not overwritten.
+func keepReplaced(dir, name string) (bool, error) {
+	path := filepath.Join(dir, name)
+	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at %s: %w", path, err)
+	}
+	if info.IsDir() {
+		return false, fmt.Errorf("%s is a directory", path)
+	}
+	if isOurs(path) {
+		return false, nil
+	}
+	if err := os.MkdirAll(filepath.Join(dir, replacedDir), 0o755); err != nil {
+		return false, fmt.Errorf("keep %s: %w", path, err)
+	}
+	err = os.Link(path, filepath.Join(dir, replacedDir, name))
+	if errors.Is(err, os.ErrExist) {
+		return false, fmt.Errorf("%s holds another %s already; move it away, or use --no-keep", filepath.Join(dir, replacedDir), name)
+	}
+	if err != nil {
+		return false, fmt.Errorf("keep %s: %w", path, err)
+	}
+	return true, nil
+}
+
+// isOurs tells whether the file is a fairlead binary, of whatever version.
+func isOurs(path string) bool {
+	info, err := buildinfo.ReadFile(path)
+	return err == nil && info.Path == "github.com/fairlead-net/fairlead/cmd/fairlead"
+}
+
+func uninstall(out io.Writer, dir string) error {
+	for _, p := range allPlugins() {
+		if err := uninstallName(out, dir, p.Name); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "fairlead")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the binary: %w", err)
+	}
+	// What is left in it is the operator's.
+	_ = os.Remove(filepath.Join(dir, replacedDir))
+	return nil
+}
+
+func uninstallName(out io.Writer, dir, name string) error {
+	path := filepath.Join(dir, name)
+	if _, err := os.Lstat(path); err == nil && !isOurs(path) {
+		fmt.Fprintf(out, "%s: not ours, left alone\n", path)
+		return nil
+	}
+	err := os.Rename(filepath.Join(dir, replacedDir, name), path)
+	if err == nil {
+		fmt.Fprintf(out, "%s: the former one is back\n", path)
+		return nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("put back %s: %w", path, err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"maps"
+
+	"github.com/fairlead-net/fairlead/cni"
+	"github.com/fairlead-net/fairlead/ipam"
+	"github.com/fairlead-net/fairlead/plugin/bridge"
+	hostlocal "github.com/fairlead-net/fairlead/plugin/host-local"
+	"github.com/fairlead-net/fairlead/plugin/loopback"
+	"github.com/fairlead-net/fairlead/plugin/ptp"
+	"github.com/fairlead-net/fairlead/plugin/static"
+	"github.com/fairlead-net/fairlead/resource"
+)
+
+// allPlugins is the table of plugins, in the order that people see.
+func allPlugins() []cni.Plugin {
+	return []cni.Plugin{
+		loopback.Plugin(), bridge.Plugin(), ptp.Plugin(),
+		hostlocal.Plugin(), static.Plugin(),
+	}
+}
+
+func findPlugin(name string) (cni.Plugin, bool) {
+	for _, p := range allPlugins() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return cni.Plugin{}, false
+}
+
+// kinds puts together the codecs of every kind that the journal may hold.
+func kinds() map[string]func() resource.Resource {
+	all := resource.Kinds()
+	maps.Copy(all, ipam.Kinds())
+	return all
+}

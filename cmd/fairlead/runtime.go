@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/types"
+	"github.com/spf13/cobra"
+)
+
+// runtimeFlags are what the commands that call plugins have in common.
+type runtimeFlags struct {
+	id, ifname   string
+	args         string
+	capabilities []string
+	path         string
+	cacheDir     string
+}
+
+func (f *runtimeFlags) register(cmd *cobra.Command, container bool) {
+	cmd.Flags().StringVar(&f.path, "path", "", "directories of plugins, as CNI_PATH (default: $CNI_PATH, the directory of this binary if the plugins are there, "+defaultBinDir+")")
+	cmd.Flags().StringVar(&f.cacheDir, "cache-dir", libcni.CacheDir, "where results are kept between ADD and DEL")
+	if !container {
+		return
+	}
+	cmd.Flags().StringVar(&f.id, "id", "", "container ID (default: the last part of NETNS)")
+	cmd.Flags().StringVar(&f.ifname, "ifname", "eth0", "interface name in the container")
+	cmd.Flags().StringVar(&f.args, "args", "", "CNI_ARGS: KEY=VALUE;KEY=VALUE")
+	cmd.Flags().StringArrayVar(&f.capabilities, "capability", nil, "capability argument NAME=JSON; may be repeated")
+}
+
+// session is a loaded configuration with a libcni to run it.
+type session struct {
+	list *libcni.NetworkConfigList
+	cni  *libcni.CNIConfig
+	conf *libcni.RuntimeConf
+}
+
+// open loads a configuration list, or a single plugin's configuration.
+func (f *runtimeFlags) open(conflist string) (*session, error) {
+	list, err := loadList(conflist)
+	if err != nil {
+		return nil, err
+	}
+	path := f.pluginPath()
+	return &session{list: list, cni: libcni.NewCNIConfigWithCacheDir(path, f.cacheDir, nil)}, nil
+}
+
+func (f *runtimeFlags) openFor(conflist, netns string) (*session, error) {
+	s, err := f.open(conflist)
+	if err != nil {
+		return nil, err
+	}
+	s.conf = &libcni.RuntimeConf{ContainerID: f.id, NetNS: netnsPath(netns), IfName: f.ifname}
+	if s.conf.ContainerID == "" {
+		s.conf.ContainerID = filepath.Base(netns)
+	}
+	if s.conf.Args, err = splitArgs(f.args); err != nil {
+		return nil, err
+	}
+	if s.conf.CapabilityArgs, err = capabilityArgs(f.capabilities); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// loadList tells an operator's typing error from a wrong file.
+func loadList(path string) (*libcni.NetworkConfigList, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	var shape struct {
+		Plugins json.RawMessage `json:"plugins"`
+	}
+	if err := json.Unmarshal(data, &shape); err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	if shape.Plugins != nil {
+		list, err := libcni.NetworkConfFromBytes(data)
+		if err != nil {
+			return nil, fmt.Errorf("configuration %s: %w", path, err)
+		}
+		return list, nil
+	}
+	conf, err := libcni.ConfFromBytes(data)
+	if err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	return libcni.ConfListFromConf(conf)
+}
+
+func (f *runtimeFlags) pluginPath() []string {
+	if f.path != "" {
+		return filepath.SplitList(f.path)
+	}
+	if env := os.Getenv("CNI_PATH"); env != "" {
+		return filepath.SplitList(env)
+	}
+	if self, err := os.Executable(); err == nil {
+		dir := filepath.Dir(self)
+		if _, err := os.Stat(filepath.Join(dir, "loopback")); err == nil {
+			return []string{dir}
+		}
+	}
+	return []string{defaultBinDir}
+}
+
+// netnsPath takes a path, or a name as ip-netns(8) knows it.
+func netnsPath(netns string) string {
+	if netns == "" || strings.ContainsRune(netns, '/') {
+		return netns
+	}
+	return filepath.Join("/run/netns", netns)
+}
+
+func splitArgs(args string) ([][2]string, error) {
+	var pairs [][2]string
+	for part := range strings.SplitSeq(args, ";") {
+		if part == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(part, "=")
+		if !ok || key == "" {
+			return nil, usagef("--args %q: wants KEY=VALUE;KEY=VALUE", args)
+		}
+		pairs = append(pairs, [2]string{key, value})
+	}
+	return pairs, nil
+}
+
+func capabilityArgs(flags []string) (map[string]any, error) {
+	caps := make(map[string]any, len(flags))
+	for _, flag := range flags {
+		name, raw, ok := strings.Cut(flag, "=")
+		var value any
+		if !ok || json.Unmarshal([]byte(raw), &value) != nil {
+			return nil, usagef("--capability %q: wants NAME=JSON, for example portMappings='[{\"hostPort\":80,\"containerPort\":8080}]'", flag)
+		}
+		caps[name] = value
+	}
+	return caps, nil
+}
+
+func addCommand() *cobra.Command {
+	var f runtimeFlags
+	cmd := &cobra.Command{
+		Use: "add CONFLIST NETNS", Short: "Give a container its network, as a runtime would", Args: exactly(2),
+		Long: "Add calls the plugins of a configuration list in order and prints the result.\nNETNS is a path, or a name under /run/netns.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := f.openFor(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			result, err := s.cni.AddNetworkList(cmd.Context(), s.list, s.conf)
+			if err != nil {
+				return explain(err)
+			}
+			return result.PrintTo(cmd.OutOrStdout())
+		},
+	}
+	f.register(cmd, true)
+	return cmd
+}
+
+// containerCommand is a command that calls one verb for a container and prints
+// nothing.
+func containerCommand(use, short string, call func(ctx context.Context, s *session) error) *cobra.Command {
+	var f runtimeFlags
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: exactly(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := f.openFor(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return explain(call(cmd.Context(), s))
+		},
+	}
+	f.register(cmd, true)
+	return cmd
+}
+
+func checkCommand() *cobra.Command {
+	return containerCommand("check CONFLIST NETNS", "Check that a container's network is as it was made",
+		func(ctx context.Context, s *session) error { return s.cni.CheckNetworkList(ctx, s.list, s.conf) })
+}
+
+func delCommand() *cobra.Command {
+	return containerCommand("del CONFLIST NETNS", "Take a container's network away again",
+		func(ctx context.Context, s *session) error { return s.cni.DelNetworkList(ctx, s.list, s.conf) })
+}
+
+func statusCommand() *cobra.Command {
+	var f runtimeFlags
+	cmd := &cobra.Command{
+		Use: "status CONFLIST", Short: "Ask whether an add could work now", Args: exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := f.open(args[0])
+			if err != nil {
+				return err
+			}
+			return explain(s.cni.GetStatusNetworkList(cmd.Context(), s.list))
+		},
+	}
+	f.register(cmd, false)
+	return cmd
+}
+
+// explain adds the code, which libcni's text leaves out.
+func explain(err error) error {
+	if e, ok := err.(*types.Error); ok {
+		return fmt.Errorf("%w (CNI code %d)", e, e.Code)
+	}
+	return err
+}
