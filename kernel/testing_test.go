@@ -77,7 +77,7 @@ func mac(s string) net.HardwareAddr {
 }
 
 func pfx(s string) netip.Prefix { return netip.MustParsePrefix(s) }
-func addr(s string) netip.Addr     { return netip.MustParseAddr(s) }
+func addr(s string) netip.Addr  { return netip.MustParseAddr(s) }
 
 // machineLacks are the kinds that the kernel of our build machines is known
 // not to have. No other kernel may lack one.
