@@ -85,7 +85,7 @@ func (tr *trial) resultInterfaces(t *testing.T, a host.Attachment, version strin
 	if len(list) == 0 {
 		return
 	}
-	same(t, "the container's interface", list[len(list)-1]["name"], tr.ifName)
+	same(t, "the container's interface", list[tr.addressOf]["name"], tr.ifName)
 }
 
 // resultLink holds one interface against the link that it speaks of.
@@ -149,7 +149,7 @@ func same(t testing.TB, what string, got, want any) {
 
 func spec37(tr *trial) {
 	for _, v := range since(versions, tr.oldest) {
-		o := tr.h.RunPlugin(tr.dir, tr.name, "VERSION", host.Env{"CNI_PATH": host.Unset}, `{"cniVersion":"`+v+`"}`)
+		o := tr.h.RunPlugin(tr.dir, tr.config.Type(), "VERSION", host.Env{"CNI_PATH": host.Unset}, `{"cniVersion":"`+v+`"}`)
 		if !o.OK() {
 			tr.Errorf("VERSION of %s: %s%s", v, o.Stdout, o.Stderr)
 			continue
@@ -196,5 +196,5 @@ func spec38(tr *trial) {
 // raw calls the plugin with any standard input.
 func (tr *trial) raw(a host.Attachment, verb, stdin string) host.Outcome {
 	tr.Helper()
-	return tr.h.RunPlugin(tr.dir, tr.name, verb, a.Env(), stdin)
+	return tr.h.RunPlugin(tr.dir, tr.config.Type(), verb, a.Env(), stdin)
 }

@@ -1,6 +1,10 @@
 package conformance
 
-import "github.com/fairlead-net/fairlead/test/host"
+import (
+	"strings"
+
+	"github.com/fairlead-net/fairlead/test/host"
+)
 
 // network is the lease directory's name, and the network's.
 const network = "net-a"
@@ -50,6 +54,33 @@ func bridge() subject {
 			}},
 		),
 	}
+}
+
+// bridgeVLAN is a bridge that keeps networks apart by VLAN.
+func bridgeVLAN() subject {
+	s := bridge()
+	s.name, s.vm = "bridge+vlan", true
+	s.config = s.config.With("vlan", 100, "macspoofchk", true, "portIsolation", true, "preserveDefaultVlan", false)
+	s.interfaces = []side{onHost, onHost, inContainer, onHost}
+	s.stands = func(f host.Fact) bool { return host.Bridge("cni0")(f) || vlanGateway(f) }
+	s.breakages = append(inside(),
+		breakage{17, "masquerade and anti-spoof rules gone", nil, flushFilters},
+		breakage{17, "lease gone", nil, loseLease},
+		breakage{18, "port not in its VLAN", nil, func(a host.Attachment, r host.Result) {
+			a.Host.MustRun("bridge", "vlan", "del", "dev", name(r, 1), "vid", "100")
+		}},
+	)
+	return s
+}
+
+// vlanGateway is true for what belongs to the bridge's interface in its VLAN,
+// which stands like the bridge, and to that interface's end at the bridge.
+func vlanGateway(f host.Fact) bool {
+	switch f.Sort {
+	case "link", "address", "route":
+		return f.Name == "cni0.100" || strings.Contains(f.Detail, "vlan gateway")
+	}
+	return false
 }
 
 // inside is what can go wrong within a container that has a link of its own

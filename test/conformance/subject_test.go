@@ -16,6 +16,8 @@ type subject struct {
 	config host.Config
 	// oldest is the first version that the plugin speaks.
 	oldest string
+	// vm is true for what needs the virtual machine's kernel.
+	vm bool
 	// prepare makes what the configuration needs on a host (a master link).
 	prepare func(*host.Host)
 	// stands is true for what may stay behind besides host.Standing.

@@ -113,3 +113,7 @@ func (h *Host) fresh(prefix string) string {
 	h.spare++
 	return fmt.Sprintf("%s%d", prefix, h.spare)
 }
+
+// InVM tells whether the test runs in the virtual machine, whose kernel has
+// every link kind.
+func InVM() bool { return os.Getenv("FAIRLEAD_VM") == "1" }
