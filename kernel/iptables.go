@@ -111,6 +111,12 @@ func iptablesTool(f NftFamily, legacy bool, tool string) (string, error) {
 	return "", fmt.Errorf("%s: %w", strings.Join(names, ", "), exec.ErrNotFound)
 }
 
+// IPTablesInstalled tells, by an error, if the node has no iptables.
+func IPTablesInstalled() error {
+	_, err := iptablesTool(NftIPv4, false, "restore")
+	return err
+}
+
 // IPTablesQuote puts a word of a rule into quotes for IPTablesRestore.
 func IPTablesQuote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`

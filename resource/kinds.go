@@ -13,8 +13,12 @@ func Kinds() map[string]func() Resource {
 		func() Resource { return &LinkSysctls{} },
 		func() Resource { return &LinkUp{} },
 		func() Resource { return &Loopback{} },
+		func() Resource { return &Masquerade{} },
+		func() Resource { return &MasqueradeTable{} },
 		func() Resource { return &Route{} },
 		func() Resource { return &Settled{} },
+		func() Resource { return &SpoofCheck{} },
+		func() Resource { return &SpoofCheckTable{} },
 		func() Resource { return &Veth{} },
 		func() Resource { return &VLANGateway{} },
 	} {
