@@ -18,11 +18,11 @@ const delegateKind = "delegate.1"
 // delegate is another plugin's part, as a resource: its Create is ADD, its
 // Observe CHECK, its Remove DEL. So whoever heard ADD hears DEL.
 type delegate struct {
-	Type   string        `json:"type"`
-	ID     attachment.ID `json:"attachment"`
-	Netns  string        `json:"netns,omitempty"`
-	Args   string        `json:"args,omitempty"`
-	Config []byte        `json:"config"`
+	Type   string          `json:"type"`
+	ID     attachment.ID   `json:"attachment"`
+	Netns  string          `json:"netns,omitempty"`
+	Args   string          `json:"args,omitempty"`
+	Config json.RawMessage `json:"config"`
 	// RestsOn are the Refs that must stay until DEL was heard.
 	RestsOn []engine.Ref `json:"restsOn,omitempty"`
 

@@ -147,3 +147,19 @@ func planned(r resource.Resource) Planned {
 		Within: string(r.Within()), Object: r,
 	}
 }
+
+// Plan is the whole plan of a request with given facts and a given IPAM result:
+// what the golden files pin, and what DEL goes by without a journal, where both
+// are unknown.
+func Plan(plugin Plugin, req *Request, facts Facts, ipam Known[*current.Result]) ([]resource.Resource, error) {
+	if err := req.validate(); err != nil {
+		return nil, err
+	}
+	c := &call{runner: &Runner{}, plugin: plugin, req: req}
+	c.caller = &caller{runner: c.runner, path: req.Path}
+	st, err := c.prepare()
+	if err != nil {
+		return nil, err
+	}
+	return c.plan(st, facts, ipam)
+}

@@ -43,3 +43,19 @@ func asVersion(r *current.Result, version string) (types.Result, error) {
 	}
 	return out, nil
 }
+
+// CopyResult copies a result as far as plugins change one: its interfaces,
+// addresses, routes and DNS.
+func CopyResult(r *current.Result) *current.Result {
+	out := &current.Result{CNIVersion: r.CNIVersion, DNS: *r.DNS.Copy()}
+	for _, i := range r.Interfaces {
+		out.Interfaces = append(out.Interfaces, i.Copy())
+	}
+	for _, ip := range r.IPs {
+		out.IPs = append(out.IPs, ip.Copy())
+	}
+	for _, route := range r.Routes {
+		out.Routes = append(out.Routes, route.Copy())
+	}
+	return out
+}

@@ -150,7 +150,7 @@ func (s *statement) sysctls() []resource.LinkSysctl {
 // complete fills in what isGateway and isDefaultGateway mean: the gateway is
 // the first address of the network, and the default route goes by way of it.
 func (s *statement) complete(ipam *current.Result) *current.Result {
-	full := ipam.Copy()
+	full := cni.CopyResult(ipam)
 	hasDefault := map[bool]bool{}
 	for _, r := range full.Routes {
 		if ones, _ := r.Dst.Mask.Size(); ones == 0 && r.GW != nil {
@@ -257,4 +257,12 @@ func (s *statement) Result(made cni.Made) (*current.Result, error) {
 	}
 	out.DNS = cni.MergeDNS(s.Req.Conf.DNS, out.DNS)
 	return out, nil
+}
+
+// spoofCheck lets nothing out of the port but the container's own address.
+func (s *statement) spoofCheck(veth *resource.Veth) []resource.Resource {
+	return []resource.Resource{
+		&resource.SpoofCheckTable{},
+		resource.NewSpoofCheck(s.Req.ID(), veth.Host, veth.MAC),
+	}
 }

@@ -72,7 +72,7 @@ func (s *statement) guest(veth *resource.Veth, ipam cni.Known[*current.Result]) 
 	if !known {
 		return guest.Configure(ipam)
 	}
-	bare := result.Copy()
+	bare := cni.CopyResult(result)
 	bare.Routes = nil
 	list, err := guest.Configure(cni.Know(bare))
 	if err != nil {
@@ -135,7 +135,7 @@ func ends(ip *current.IPConfig) (addr netip.Prefix, gw netip.Addr, err error) {
 // container's.
 func (s *statement) Result(made cni.Made) (*current.Result, error) {
 	veth := s.veth()
-	out := made.IPAM.Copy()
+	out := cni.CopyResult(made.IPAM)
 	out.Interfaces = []*current.Interface{
 		{Name: veth.Host, Mac: veth.HostMAC},
 		{Name: veth.Name, Mac: veth.MAC, Sandbox: s.Req.Netns},
