@@ -91,7 +91,20 @@ func kernelInTree(tree string) (kernel, error) {
 	if len(images) != 1 {
 		return kernel{}, fmt.Errorf("%s: want one boot/vmlinuz-*, found %d", tree, len(images))
 	}
-	return kernelOfImage(images[0])
+	k, err := kernelOfImage(images[0])
+	if err != nil {
+		return kernel{}, err
+	}
+	if _, err := os.Stat(unpackedName(k.Image)); err == nil {
+		k.Image = unpackedName(k.Image)
+	}
+	return k, nil
+}
+
+// unpackedName is where the kernel of boot/vmlinuz-RELEASE lies unpacked.
+func unpackedName(image string) string {
+	name := strings.Replace(filepath.Base(image), "vmlinuz", "vmlinux", 1)
+	return filepath.Join(filepath.Dir(image), name)
 }
 
 // cachedKernel returns the kernel in dir; fill puts it there the first time.
@@ -121,8 +134,13 @@ func cachedKernel(ctx context.Context, dir string, fill func(dir string) error) 
 	if err := fill(fresh); err != nil {
 		return kernel{}, errors.Join(err, os.RemoveAll(fresh))
 	}
-	if _, err := kernelInTree(fresh); err != nil {
+	k, err := kernelInTree(fresh)
+	if err != nil {
 		return kernel{}, errors.Join(err, os.RemoveAll(fresh))
+	}
+	// Without it the guest only boots more slowly.
+	if err := unpackKernel(ctx, k.Image, unpackedName(k.Image)); err != nil {
+		fmt.Fprintf(os.Stderr, "vm: %s is used as it is: %v\n", filepath.Base(k.Image), err)
 	}
 	if err := os.Rename(fresh, dir); err != nil {
 		return kernel{}, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -121,6 +122,42 @@ func TestMustBeStatic(t *testing.T) {
 	}
 	if err := mustBeStatic(shell); err == nil || !strings.Contains(err.Error(), "CGO_ENABLED=0") {
 		t.Errorf("a dynamic program: %v", err)
+	}
+}
+
+func TestPayload(t *testing.T) {
+	t.Parallel()
+	image := make([]byte, 2048)
+	image[0x1f1] = 1
+	copy(image[0x202:], "HdrS")
+	binary.LittleEndian.PutUint32(image[0x248:], 16)
+	binary.LittleEndian.PutUint32(image[0x24c:], 10)
+	copy(image[1024+16:], "packed\x07\x00\x00\x00")
+	if packed, size, err := payload(image); string(packed) != "packed" || size != 7 || err != nil {
+		t.Errorf("%q, %d, %v", packed, size, err)
+	}
+	for name, bad := range map[string][]byte{
+		"empty": nil, "no magic": make([]byte, 2048), "truncated": image[:1024+20],
+	} {
+		if _, _, err := payload(bad); err == nil {
+			t.Errorf("%s: want an error", name)
+		}
+	}
+	if hasPVHEntry(image) {
+		t.Error("a bzImage has a PVH entry")
+	}
+}
+
+func TestLookPath(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "plain"), "")
+	env := []string{"PATH=" + dir + ":/usr/bin:/bin"}
+	for name, want := range map[string]string{"sh": "/usr/bin/sh", "./x": "./x", "plain": "", "no-such-command": ""} {
+		got, err := lookPath(&command{Argv: []string{name}, Env: env})
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -60,22 +59,13 @@ func TestVM(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		got := vm.do(t, dir, "some input\n", "run", "-e", "EXTRA=e", "sh", "-c",
-			`cat; pwd; echo "$FAIRLEAD_TEST_WORD $FAIRLEAD_VM $EXTRA"; head -c 1000000 /dev/zero | tr '\0' x; echo wrong >&2; exit 7`)
-		want := outcome{7, "some input\n" + dir + "\ntwo words 1 e\n" + strings.Repeat("x", 1000000), "wrong\n"}
+			`cat; pwd; echo here >file; cat file; echo "$FAIRLEAD_TEST_WORD $FAIRLEAD_VM $EXTRA"; head -c 1000000 /dev/zero | tr '\0' x; echo wrong >&2; exit 7`)
+		want := outcome{7, "some input\n" + dir + "\nhere\ntwo words 1 e\n" + strings.Repeat("x", 1000000), "wrong\n"}
 		if got != want {
 			t.Errorf("status %d, %d bytes, stderr %q", got.status, len(got.stdout), got.stderr)
 		}
-	})
-
-	t.Run("what it writes does not reach the host", func(t *testing.T) {
-		t.Parallel()
-		file := filepath.Join(t.TempDir(), "file")
-		got := vm.do(t, "/", "", "run", "sh", "-c", "echo x >"+file+" && cat "+file+" && kill -TERM $$")
-		if got != (outcome{128 + 15, "x\n", ""}) {
-			t.Errorf("%+v", got)
-		}
-		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("on the host: %v", err)
+		if _, err := os.Stat(filepath.Join(dir, "file")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("what was written in the guest is on the host: %v", err)
 		}
 	})
 
@@ -83,14 +73,6 @@ func TestVM(t *testing.T) {
 		t.Parallel()
 		got := vm.do(t, "/", "", "run", "sh", "-ec", everyKind)
 		if got.status != 0 {
-			t.Errorf("%+v", got)
-		}
-	})
-
-	t.Run("a command that is not there", func(t *testing.T) {
-		t.Parallel()
-		got := vm.do(t, "/", "", "run", "no-such-command")
-		if got.status != 127 || !strings.Contains(got.stderr, "no-such-command: not found") {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -123,9 +105,7 @@ func TestVM(t *testing.T) {
 
 	t.Run("qemu dies with the harness", func(t *testing.T) {
 		t.Parallel()
-		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-			vm.dies(t, sig)
-		}
+		vm.dies(t)
 	})
 
 	t.Run("go test", func(t *testing.T) {
@@ -155,8 +135,9 @@ nft add table inet t
 iptables -t nat -S >/dev/null
 `
 
-// dies starts a run, sends the harness the signal, and wants qemu gone.
-func (v tool) dies(t *testing.T, sig syscall.Signal) {
+// dies starts a run, kills the harness, and wants qemu gone.
+func (v tool) dies(t *testing.T) {
+	t.Helper()
 	cmd := exec.Command(v.path, "run", "sh", "-c", "echo up; sleep 600")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -172,11 +153,11 @@ func (v tool) dies(t *testing.T, sig syscall.Signal) {
 	if len(qemu) != 1 {
 		t.Fatalf("children of the harness: %v", qemu)
 	}
-	if err := cmd.Process.Signal(sig); err != nil {
+	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Errorf("%v: the harness reports success", sig)
+		t.Error("the harness reports success")
 	}
 	for range 100 {
 		if _, err := os.Stat("/proc/" + qemu[0] + "/exe"); err != nil {
@@ -184,7 +165,7 @@ func (v tool) dies(t *testing.T, sig syscall.Signal) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Errorf("%v: qemu lives on", sig)
+	t.Error("qemu lives on")
 }
 
 func childrenOf(t *testing.T, pid int) []string {
@@ -229,17 +210,8 @@ func (v tool) testGoTest(t *testing.T) {
 	if strings.Contains(got.stdout, "hidden") || got.status != 1 {
 		t.Errorf("status %d\n%s%s", got.status, got.stdout, got.stderr)
 	}
-	for _, c := range []struct {
-		args  []string
-		fails string
-	}{
-		{[]string{"./kernel"}, ""},
-		{[]string{"./other"}, "tests were skipped"},
-		{[]string{"-run=None", "./kernel"}, "no test ran"},
-	} {
-		got := v.do(t, dir, "", append([]string{"test"}, c.args...)...)
-		if (got.status == 0) != (c.fails == "") || !strings.Contains(got.stderr, c.fails) {
-			t.Errorf("%q: %+v", c.args, got)
-		}
+	got = v.do(t, dir, "", "test", "-run=None", "./kernel")
+	if got.status != 1 || !strings.Contains(got.stderr, "no test ran") {
+		t.Errorf("%+v", got)
 	}
 }
