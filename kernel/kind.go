@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 type VethKind struct {
 	// Peer is the other end. Its Netns may be another one. It can't be up:
 	// the kernel refuses that with ENOTCONN. Its Kind, Master and Parent are
-	// not looked at.
+	// not looked at, its Index only where the link's own is set too.
 	Peer LinkSpec
 }
 

@@ -81,7 +81,7 @@ func addr(s string) netip.Addr  { return netip.MustParseAddr(s) }
 
 // machineLacks are the kinds that the kernel of our build machines is known
 // not to have. No other kernel may lack one.
-var machineLacks = []string{"dummy", "ipvlan", "vlan", "vrf", "geneve", "ipip", "gre", "wireguard", "bond", "vlan_filtering"}
+var machineLacks = []string{"dummy", "ipvlan", "vlan", "vrf", "geneve", "ipip", "gre", "gretap", "ip6gre", "wireguard", "bond", "vlan_filtering"}
 
 // requireKind fails the test if the kernel lacks the kind, but on the machine
 // that is known to (FAIRLEAD_KERNEL=machine), where it is false.
