@@ -50,14 +50,16 @@ func (a *BridgeAddress) Create(_ context.Context, env Env) error {
 			return err
 		}
 	}
+	if err := record(ns, link, a.Address); err != nil {
+		return err
+	}
 	err = ns.AddAddress(kernel.Address{
 		Link: link.Index, Prefix: a.Address, Broadcast: broadcast(a.Address), NoDAD: a.Address.Addr().Is6(),
 	})
-	// Another call may have been quicker.
-	if err != nil && !kernel.Exists(err) {
-		return err
+	if kernel.Exists(err) {
+		return nil // another call was quicker
 	}
-	return record(ns, link, a.Address)
+	return err
 }
 
 // look tells whether the link has the address, and which are in its way.

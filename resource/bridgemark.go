@@ -55,8 +55,8 @@ func madeFor(bridge string, link kernel.Link) bool {
 	return ok && m.Bridge == bridge
 }
 
-// record notes in the link's mark that it got the address from us. Two calls
-// may do this at once, so it is read again until it is seen. A mark that has no
+// record notes in the link's mark, before it is done, that it gets the address
+// from us. Two calls may do this at once, so it is read again until it is seen. A mark that has no
 // room left stays as it is: the address counts as another's then, and the
 // bridge as used.
 func record(ns *kernel.Namespace, link kernel.Link, address netip.Prefix) error {

@@ -58,7 +58,7 @@ var faultModes = []struct {
 }
 
 // picture is what there is in both namespaces, save what the kernel does in its
-// own time (link-local addresses).
+// own time (link-local addresses) or never takes back (those of lo).
 func picture(t *testing.T, env Env) []string {
 	t.Helper()
 	var lines []string
@@ -75,7 +75,7 @@ func picture(t *testing.T, env Env) []string {
 		addrs, err := ns.Addresses(0)
 		noError(t, err)
 		for _, a := range addrs {
-			if !a.Prefix.Addr().IsLinkLocalUnicast() {
+			if ip := a.Prefix.Addr(); !ip.IsLinkLocalUnicast() && !ip.IsLoopback() {
 				lines = append(lines, fmt.Sprint(side, " address ", names[a.Link], a.Prefix, a.Broadcast))
 			}
 		}
