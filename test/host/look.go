@@ -82,6 +82,9 @@ func (h *Host) links(netns string) (Picture, error) {
 	}
 	p := linkFacts(lists[0])
 	for _, r := range lists[1] {
+		if dst := r.text("dst"); r.text("protocol") == "kernel" && (strings.HasPrefix(dst, "fe80:") || strings.HasPrefix(dst, "ff00:")) {
+			continue // comes by itself, some time after its link is up
+		}
 		p = append(p, Fact{"route", r.text("dev"), r.pick("type", "dst", "gateway", "via", "nexthops", "encap", "table", "protocol", "scope", "prefsrc", "metric", "metrics")})
 	}
 	for _, n := range lists[2] {
@@ -112,6 +115,9 @@ func linkFacts(list []object) Picture {
 		addresses, _ := l["addr_info"].([]any)
 		for _, a := range addresses {
 			a, _ := a.(map[string]any)
+			if strings.HasPrefix(object(a).text("local"), "fe80:") {
+				continue // likewise
+			}
 			p = append(p, Fact{"address", name, object(a).pick("local", "prefixlen", "address", "broadcast", "scope", "label")})
 		}
 	}

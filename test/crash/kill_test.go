@@ -1,0 +1,207 @@
+package crash
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fairlead-net/fairlead/test/host"
+)
+
+func plugins(t testing.TB) string {
+	t.Helper()
+	if dir := os.Getenv("FAIRLEAD_CONFORMANCE_DIR"); dir != "" {
+		return dir
+	}
+	return host.Build(t)
+}
+
+// A victim is a configuration whose calls are killed.
+type victim struct {
+	name   string
+	config host.Config
+	kills  int
+}
+
+// victims are killed 500 times in all during ADD.
+func victims() []victim {
+	ipam := map[string]any{
+		"type":   "host-local",
+		"ranges": []any{[]any{map[string]any{"subnet": "10.66.0.0/24"}}},
+		"routes": []any{map[string]any{"dst": "0.0.0.0/0"}},
+	}
+	base := host.Config{"cniVersion": "1.1.0", "name": "net-k", "ipam": ipam}
+	bridge := base.With("type", "bridge", "bridge", "cni0", "isGateway", true, "ipMasq", true)
+	ptp := base.With("type", "ptp", "ipMasq", true)
+	return []victim{
+		{"bridge", bridge, 90},
+		{"bridge again", bridge, 90},
+		{"bridge anti-spoof", bridge.With("macspoofchk", true), 60},
+		{"bridge iptables", bridge.With("ipMasqBackend", "iptables"), 40},
+		{"ptp", ptp, 80},
+		{"ptp again", ptp, 80},
+		{"host-local", base.With("type", "host-local"), 60},
+	}
+}
+
+// ways are what happens between a kill and the end.
+var ways = []struct {
+	name string
+	// end is what the runtime does next; the namespace is gone afterwards if
+	// it says so.
+	end func(*testing.T, host.Attachment) (gone bool)
+}{
+	{"DEL", func(t *testing.T, a host.Attachment) bool {
+		a.MustDel(t)
+		return false
+	}},
+	{"DEL without the namespace", func(t *testing.T, a host.Attachment) bool {
+		a.Host.DeleteNetns(a.Netns)
+		a.MustDel(t)
+		return true
+	}},
+	{"DEL without CNI_NETNS", func(t *testing.T, a host.Attachment) bool {
+		a.WithEnv("CNI_NETNS", "").MustDel(t)
+		return false
+	}},
+	{"ADD and DEL", func(t *testing.T, a host.Attachment) bool {
+		if o := a.Call("ADD"); !o.OK() {
+			// It may be that the killed call was done, but for its last word.
+			a.MustDel(t)
+			a.MustAdd(t)
+		}
+		a.MustDel(t)
+		return false
+	}},
+	{"GC", func(t *testing.T, a host.Attachment) bool {
+		a.Host.DeleteNetns(a.Netns)
+		if o := a.GC(); !o.OK() {
+			t.Errorf("GC: %s%s", o.Stdout, o.Stderr)
+		}
+		return true
+	}},
+}
+
+func TestKilledDuringADD(t *testing.T) {
+	t.Parallel()
+	total := 0
+	for _, v := range victims() {
+		total += v.kills
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, v)
+			s.slaughter("ADD", v.kills, func(*testing.T) (host.Attachment, host.Picture) {
+				a := s.h.Attach(s.dir, v.config, "eth0")
+				return a, s.h.SnapshotIn(a.Netns)
+			})
+		})
+	}
+	if total != 500 {
+		t.Errorf("%d kills, want 500", total)
+	}
+}
+
+func TestKilledDuringDEL(t *testing.T) {
+	t.Parallel()
+	for _, v := range victims() {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, v)
+			s.slaughter("DEL", 15, func(t *testing.T) (host.Attachment, host.Picture) {
+				a := s.h.Attach(s.dir, v.config, "eth0")
+				within := s.h.SnapshotIn(a.Netns)
+				a.MustAdd(t)
+				return a, within
+			})
+		})
+	}
+}
+
+// A scene is a host where calls are killed.
+type scene struct {
+	*testing.T
+	victim
+	dir    string
+	h      *host.Host
+	chance *rand.Rand
+	before host.Picture
+}
+
+func newScene(t *testing.T, v victim) *scene {
+	h := host.New(t)
+	return &scene{T: t, victim: v, dir: plugins(t), h: h,
+		chance: rand.New(rand.NewPCG(1, uint64(len(v.name)))), before: h.Snapshot()}
+}
+
+// slaughter kills calls at random instants of the time that such a call takes,
+// and looks each time whether all is gone after what the runtime does next.
+func (s *scene) slaughter(verb string, times int, prepare func(*testing.T) (host.Attachment, host.Picture)) {
+	usual := s.usual(verb)
+	hit := 0
+	for n := range times {
+		way := ways[n%len(ways)]
+		at := time.Duration(s.chance.Int64N(int64(usual + usual/10)))
+		what := fmt.Sprintf("%s number %d killed after %s, then %s", verb, n, at, way.name)
+		ok := s.Run(fmt.Sprint(n), func(t *testing.T) {
+			a, within := prepare(t)
+			o := kill(t, a.Prepare(verb), at)
+			if o.Exit < 0 {
+				hit++
+			}
+			gone := way.end(t, a)
+			if !gone {
+				if d := host.Diff(within, s.h.SnapshotIn(a.Netns)); len(d) > 0 {
+					t.Errorf("left in the container: %q", d)
+				}
+				s.h.DeleteNetns(a.Netns)
+			}
+			s.h.SameSoon(t, s.before, host.Standing, host.Bridge("cni0"))
+		})
+		if !ok {
+			s.Fatalf("%s", what) // what is left would be found again each time
+		}
+	}
+	s.Logf("%d of %d calls were hit; such a call takes %s", hit, times, usual)
+	if hit < times/2 {
+		s.Errorf("only %d of %d calls were killed: the test proves little", hit, times)
+	}
+}
+
+// usual measures how long a call takes that is left alone: the shortest of
+// some, so that most kills hit.
+func (s *scene) usual(verb string) time.Duration {
+	shortest := time.Hour
+	for range 4 {
+		a := s.h.Attach(s.dir, s.config, "eth0")
+		for _, v := range []string{"ADD", "DEL"} {
+			began := time.Now()
+			if o := a.Call(v); !o.OK() {
+				s.Fatalf("%s: %s%s", v, o.Stdout, o.Stderr)
+			}
+			if took := time.Since(began); v == verb && took < shortest {
+				shortest = took
+			}
+		}
+		s.h.DeleteNetns(a.Netns)
+	}
+	return shortest
+}
+
+// kill starts a call and kills it, with its children, after some time.
+func kill(t *testing.T, c *host.Cmd, after time.Duration) host.Outcome {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	c.SysProcAttr.Setpgid = true
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(after) // the instant of death is what this test varies
+	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+	_ = c.Wait()
+	return host.Outcome{Stdout: out.String(), Stderr: errs.String(), Exit: c.ProcessState.ExitCode()}
+}

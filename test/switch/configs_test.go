@@ -1,0 +1,75 @@
+package switching
+
+import "github.com/fairlead-net/fairlead/test/host"
+
+// A network is a configuration that containers are attached to.
+type network struct {
+	name   string
+	config host.Config
+	ifName string
+	stands func(host.Fact) bool
+	// reach is true where containers reach each other.
+	reach bool
+	plain bool // every container has the same address
+	vm    bool
+}
+
+func nothing(host.Fact) bool { return false }
+
+func hostLocal(subnets ...string) map[string]any {
+	var ranges []any
+	for _, s := range subnets {
+		ranges = append(ranges, []any{map[string]any{"subnet": s}})
+	}
+	return map[string]any{
+		"type": "host-local", "ranges": ranges,
+		"routes": []any{map[string]any{"dst": "0.0.0.0/0"}},
+	}
+}
+
+func base(plugin string, pairs ...any) host.Config {
+	return host.Config{"cniVersion": "1.0.0", "name": "net-s", "type": plugin}.With(pairs...)
+}
+
+// networks are those that are switched.
+func networks() []network {
+	bridge := base("bridge", "bridge", "cni0", "isGateway", true, "ipam", hostLocal("10.77.0.0/24"))
+	ptp := base("ptp", "ipam", hostLocal("10.77.0.0/24"))
+	onBridge := func(name string, pairs ...any) network {
+		return network{name: name, config: bridge.With(pairs...), ifName: "eth0", stands: host.Bridge("cni0"), reach: true}
+	}
+	onPtP := func(name string, pairs ...any) network {
+		return network{name: name, config: ptp.With(pairs...), ifName: "eth0", stands: nothing, reach: true}
+	}
+	vlan := onBridge("bridge vlan", "vlan", 100, "isGateway", false, "ipam", hostLocal("10.77.0.0/24"))
+	vlan.vm = true
+	vlan.config["ipam"].(map[string]any)["routes"] = []any{}
+	return []network{
+		onBridge("bridge"),
+		onBridge("bridge masquerade", "ipMasq", true),
+		onBridge("bridge masquerade nftables", "ipMasq", true, "ipMasqBackend", "nftables"),
+		onBridge("bridge masquerade iptables", "ipMasq", true, "ipMasqBackend", "iptables"),
+		onBridge("bridge anti-spoof", "macspoofchk", true),
+		onBridge("bridge hairpin isolation", "hairpinMode", true),
+		onBridge("bridge static", "ipMasq", true, "ipam", map[string]any{
+			"type": "static", "addresses": []any{map[string]any{"address": "10.77.0.9/24"}}}).single(),
+		onBridge("bridge dual stack", "ipMasq", true, "ipam", hostLocal("10.77.0.0/24", "fd00:77::/64")),
+		onBridge("bridge without addresses", "ipam", nil, "isGateway", nil).apart(),
+		vlan,
+		onPtP("ptp"),
+		onPtP("ptp masquerade", "ipMasq", true),
+		onPtP("ptp masquerade nftables", "ipMasq", true, "ipMasqBackend", "nftables"),
+		onPtP("ptp masquerade iptables", "ipMasq", true, "ipMasqBackend", "iptables"),
+		onPtP("ptp mtu", "mtu", 1400),
+		{name: "loopback", config: base("loopback"), ifName: "lo", stands: nothing, plain: true},
+		{name: "host-local", config: base("host-local", "ipam", hostLocal("10.77.0.0/24")), ifName: "eth0", stands: nothing},
+		{name: "static", config: base("static", "ipam", map[string]any{
+			"type": "static", "addresses": []any{map[string]any{"address": "10.77.0.9/24"}}}), ifName: "eth0", stands: nothing, plain: true},
+	}
+}
+
+// single is the network with one address for all.
+func (n network) single() network { n.plain, n.reach = true, false; return n }
+
+// apart is the network whose containers have no addresses to reach.
+func (n network) apart() network { n.plain, n.reach = true, false; return n }

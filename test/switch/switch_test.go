@@ -1,0 +1,228 @@
+package switching
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fairlead-net/fairlead/test/host"
+)
+
+// A suite is a set of plugins.
+type suite struct{ name, dir string }
+
+func directions(t *testing.T) [][2]suite {
+	t.Helper()
+	fairlead, reference := suite{"fairlead", host.Build(t)}, suite{"reference", host.Reference(t)}
+	return [][2]suite{{reference, fairlead}, {fairlead, reference}}
+}
+
+// each runs f for every network and direction, on a host of its own.
+func each(t *testing.T, f func(*testing.T, *node)) {
+	for _, d := range directions(t) {
+		t.Run(d[0].name+" to "+d[1].name, func(t *testing.T) {
+			for _, n := range networks() {
+				if n.vm != host.InVM() {
+					continue
+				}
+				t.Run(n.name, func(t *testing.T) {
+					t.Parallel()
+					f(t, &node{T: t, network: n, h: host.New(t), from: d[0], to: d[1]})
+				})
+			}
+		})
+	}
+}
+
+// A node is a host that changes from one suite to the other.
+type node struct {
+	*testing.T
+	network
+	h        *host.Host
+	from, to suite
+}
+
+func (n *node) attach() host.Attachment {
+	n.Helper()
+	return n.h.Attach(n.from.dir, n.config, n.ifName)
+}
+
+// now is the attachment as the suite that the node has changed to sees it.
+func (n *node) now(a host.Attachment) host.Attachment {
+	a.Path = n.to.dir
+	return a
+}
+
+// left is what may stay: where the reference suite removed, Fairlead's journal
+// does not know yet.
+func (n *node) left() []func(host.Fact) bool {
+	may := []func(host.Fact) bool{host.Standing, n.stands}
+	if n.to.name == "reference" {
+		may = append(may, journal)
+	}
+	return may
+}
+
+func journal(f host.Fact) bool {
+	return f.Sort == "file" && strings.HasPrefix(f.Name, "/run/fairlead/attachments/")
+}
+
+func TestRule13SwitchWithLiveContainers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, n *node) {
+		before := n.h.Snapshot()
+		first, second := n.attach(), n.attach()
+		second.MustAdd(t)
+		one := n.h.Snapshot()
+		r := first.MustAdd(t)
+
+		n.healthy(n.now(first), r)
+		n.now(first).MustDel(t)
+		n.h.Same(t, one, n.left()...)
+		n.now(first).MustDel(t)
+		n.h.Same(t, one, n.left()...)
+
+		third := n.now(n.attach())
+		s := third.MustAdd(t)
+		n.distinct(second, s)
+		n.meet(second, third, s)
+		n.now(second).MustDel(t)
+		third.MustDel(t)
+		n.end(before, first, second, third)
+	})
+}
+
+// healthy fails the test when CHECK does.
+func (n *node) healthy(a host.Attachment, r host.Result) {
+	n.Helper()
+	if o := a.Check(r); !o.OK() {
+		n.Errorf("CHECK by %s: %s%s", a.Path, o.Stdout, o.Stderr)
+	}
+}
+
+// distinct fails the test when the new suite gave an address that a container
+// of the old one has.
+func (n *node) distinct(old host.Attachment, r host.Result) {
+	n.Helper()
+	if n.plain || len(r.IPs()) == 0 {
+		return
+	}
+	for _, f := range n.h.SnapshotIn(old.Netns).Of("address") {
+		if strings.Contains(f.Detail, "local="+r.Address(0)+" ") {
+			n.Errorf("address %s is in use in %s", r.Address(0), old.Container)
+		}
+	}
+}
+
+// meet tries whether a container of the old suite reaches one of the new.
+func (n *node) meet(old, new host.Attachment, r host.Result) {
+	n.Helper()
+	if !n.reach {
+		return
+	}
+	if _, err := n.h.Reach(old.Netns, new.Netns, r.Address(0)); err != nil {
+		n.Error(err)
+	}
+}
+
+// end takes the containers away and holds the host against the beginning; a
+// last GC by Fairlead clears its journal, should it come back to the node.
+func (n *node) end(before host.Picture, all ...host.Attachment) {
+	n.Helper()
+	for _, a := range all {
+		n.h.DeleteNetns(a.Netns)
+	}
+	n.h.Same(n, before, n.left()...)
+	if n.to.name != "reference" {
+		return
+	}
+	back := all[0]
+	back.Path = n.from.dir
+	if o := back.WithConfig("cniVersion", "1.1.0").GC(); !o.OK() {
+		n.Errorf("GC: %s%s", o.Stdout, o.Stderr)
+	}
+	n.h.Same(n, before, host.Standing, n.stands)
+}
+
+// TestRule13WithoutNamespace removes what the reference suite added after the
+// namespace has gone, with its path given and not.
+func TestRule13WithoutNamespace(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, n *node) {
+		if n.to.name == "reference" {
+			return // it leaves rules behind by itself then
+		}
+		before := n.h.Snapshot()
+		first, second := n.attach(), n.attach()
+		first.MustAdd(t)
+		second.MustAdd(t)
+		n.h.DeleteNetns(first.Netns)
+		n.h.DeleteNetns(second.Netns)
+		n.now(first).MustDel(t)
+		n.now(second).WithEnv("CNI_NETNS", "").MustDel(t)
+		n.h.SameSoon(t, before, n.left()...)
+	})
+}
+
+// TestRule13ThereAndBack changes to the other suite and back again before
+// the container goes.
+func TestRule13ThereAndBack(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, n *node) {
+		before := n.h.Snapshot()
+		first := n.attach()
+		r := first.MustAdd(t)
+		n.healthy(first, r)
+		n.healthy(n.now(first), r)
+		second := n.now(n.attach())
+		s := second.MustAdd(t)
+		n.healthy(second, s)
+		second.MustDel(t)
+		first.MustDel(t)
+		n.h.DeleteNetns(first.Netns)
+		n.h.DeleteNetns(second.Netns)
+		n.h.Same(t, before, host.Standing, n.stands)
+	})
+}
+
+// TestRule13SameNetwork holds what the two suites make of one configuration
+// against each other, as a container sees it.
+func TestRule13SameNetwork(t *testing.T) {
+	t.Parallel()
+	fairlead, reference := host.Build(t), host.Reference(t)
+	for _, n := range networks() {
+		if n.vm != host.InVM() {
+			continue
+		}
+		t.Run(n.name, func(t *testing.T) {
+			t.Parallel()
+			var pictures [2]host.Picture
+			for i, dir := range []string{reference, fairlead} {
+				h := host.New(t)
+				a := h.Attach(dir, n.config, n.ifName)
+				a.MustAdd(t)
+				pictures[i] = withoutChance(h.SnapshotIn(a.Netns))
+			}
+			if d := host.Diff(pictures[0], pictures[1]); len(d) > 0 {
+				t.Errorf("the reference's container (-) and ours (+):\n\t%s", strings.Join(d, "\n\t"))
+			}
+		})
+	}
+}
+
+// withoutChance takes out of a container's picture what is chosen at random:
+// MAC addresses.
+func withoutChance(p host.Picture) host.Picture {
+	var out host.Picture
+	for _, f := range p {
+		var kept []string
+		for _, part := range strings.Fields(f.Detail) {
+			if f.Sort != "link" || !strings.HasPrefix(part, "address=") && !strings.HasPrefix(part, "ifalias=") &&
+				!strings.HasPrefix(part, "promiscuity=") && !strings.HasPrefix(part, "allmulti=") {
+				kept = append(kept, part)
+			}
+		}
+		f.Detail = strings.Join(kept, " ")
+		out = append(out, f)
+	}
+	return out
+}
