@@ -148,17 +148,29 @@ func (e *Entry) decode() error {
 	if len(data) > entryMax {
 		return fmt.Errorf("%w: %s is over %d bytes", ErrUnreadable, e.file.Name(), entryMax)
 	}
-	whole := bytes.LastIndexByte(data, '\n') + 1
+	whole, err := e.parse(data)
+	if errors.Is(err, errEmpty) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("journal entry %s, %w", e.file.Name(), err)
+	}
+	return e.truncateTo(int64(whole), int64(len(data)))
+}
+
+// parse reads the whole lines of data, and tells how long they are together.
+func (e *Entry) parse(data []byte) (whole int, err error) {
+	whole = bytes.LastIndexByte(data, '\n') + 1
 	if whole == 0 {
-		return errEmpty
+		return 0, errEmpty
 	}
 	e.records, e.Facts, e.Done = nil, nil, false
 	for n, raw := range bytes.Split(data[:whole-1], []byte{'\n'}) {
 		if err := e.decodeLine(n, raw); err != nil {
-			return fmt.Errorf("journal entry %s, line %d: %w", e.file.Name(), n+1, err)
+			return 0, fmt.Errorf("line %d: %w", n+1, err)
 		}
 	}
-	return e.truncateTo(int64(whole), int64(len(data)))
+	return whole, nil
 }
 
 // truncateTo cuts a torn last line off, so that the next one starts afresh.

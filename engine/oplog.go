@@ -105,9 +105,9 @@ func (j *Journal) rotate(f *os.File) (put bool, err error) {
 	return true, nil
 }
 
-// History gives the last max records, the newest last; all, where max is 0.
-// Lines that can't be read are left out.
-func (j *Journal) History(max int) ([]OpRecord, error) {
+// History gives the last records, at most limit, the newest last; all, where
+// limit is 0. Lines that can't be read are left out.
+func (j *Journal) History(limit int) ([]OpRecord, error) {
 	older, newer, err := j.readLogs()
 	if err != nil {
 		return nil, err
@@ -118,8 +118,8 @@ func (j *Journal) History(max int) ([]OpRecord, error) {
 			list = append(list, rec)
 		}
 	}
-	if max > 0 && len(list) > max {
-		list = list[len(list)-max:]
+	if limit > 0 && len(list) > limit {
+		list = list[len(list)-limit:]
 	}
 	return list, nil
 }
@@ -194,27 +194,22 @@ func readFile(f *os.File) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, logReadMax))
 }
 
-// decodeOp reads a line. A torn one has the next on the same line: that is
+// decodeOp reads a line. One that was torn has the next glued to it, which is
 // whole.
-func decodeOp(raw []byte) (OpRecord, bool) {
-	var rec OpRecord
-	if json.Unmarshal(raw, &rec) == nil && !rec.Time.IsZero() {
-		return rec, true
+func decodeOp(raw []byte) (rec OpRecord, ok bool) {
+	if start := bytes.LastIndex(raw, []byte(`{"time":`)); start > 0 {
+		raw = raw[start:]
 	}
-	start := bytes.LastIndex(raw, []byte(`{"time":`))
-	if start <= 0 || json.Unmarshal(raw[start:], &rec) != nil {
-		return OpRecord{}, false
-	}
-	return rec, true
+	return rec, json.Unmarshal(raw, &rec) == nil && !rec.Time.IsZero()
 }
 
 // cutText cuts between characters, not within one.
-func cutText(s string, max int) string {
-	if len(s) <= max {
+func cutText(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	for max > 0 && !utf8.RuneStart(s[max]) {
-		max--
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
 	}
-	return s[:max]
+	return s[:limit]
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -27,10 +28,12 @@ func (e *Engine[E]) createRestored(ctx context.Context, env E, r Restored[E], th
 		if err := e.hold(thing, userOf(entry), top+1, r); err != nil {
 			return err
 		}
-		if err := r.Create(ctx, env); err != nil {
-			return Partial(err) // the holder's file, at least, must go
+		err = r.Create(ctx, env)
+		if err != nil && !IsPartial(err) {
+			// Nothing was changed, so it holds nothing.
+			err = errors.Join(err, Partial(e.strikeOff(thing, entry)))
 		}
-		return nil
+		return err
 	})
 }
 
