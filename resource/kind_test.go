@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-net/fairlead/engine"
 	"github.com/fairlead-net/fairlead/kernel"
@@ -30,9 +30,29 @@ func newEnv(t *testing.T) Env {
 	return Env{Host: create(), Container: create()}
 }
 
+// faultModes are the ways in which the n-th call fails: refused, or not found
+// out, in each of the ways that have been read as "absent" (case 17); and done
+// without an answer.
+var faultModes = []struct {
+	name  string
+	after bool
+	err   error
+}{
+	{"refused", false, inTurn{unix.EBUSY, unix.EPERM, unix.ENOBUFS, nl.ErrDumpInterrupted}},
+	{"unanswered", true, &kernel.Error{Errno: unix.ENOBUFS, Unanswered: true}},
+}
+
+// inTurn stands for several errors, of which the n-th call takes one.
+type inTurn []error
+
+func (inTurn) Error() string { return "one of several" }
+
 // failing gives env with one call that fails, in either namespace: the n-th,
 // with err. fired tells whether it came to that.
-func failing(env Env, n int, after bool, err error) (Env, func() bool) {
+func failing(env Env, n int, after bool, err error) (faulty Env, fired func() bool) {
+	if several, ok := err.(inTurn); ok {
+		err = several[n%len(several)]
+	}
 	var seen atomic.Int64
 	faults := func(op kernel.Op) error {
 		if op.After == after && seen.Add(1) == int64(n) {
@@ -42,19 +62,6 @@ func failing(env Env, n int, after bool, err error) (Env, func() bool) {
 	}
 	return Env{Host: env.Host.WithFaults(faults), Container: env.Container.WithFaults(faults)},
 		func() bool { return seen.Load() >= int64(n) }
-}
-
-// faultModes are the ways in which a call can fail: refused, not found out, or
-// done without an answer (case 17).
-var faultModes = []struct {
-	name  string
-	after bool
-	err   error
-}{
-	{"EBUSY", false, unix.EBUSY},
-	{"EPERM", false, unix.EPERM},
-	{"ENOBUFS", false, unix.ENOBUFS},
-	{"unanswered", true, &kernel.Error{Errno: unix.ENOBUFS, Unanswered: true}},
 }
 
 // picture is what there is in both namespaces, save what the kernel does in its
