@@ -231,10 +231,10 @@ func (c *call) log(start time.Time, err error) {
 	}
 	rec := engine.OpRecord{
 		Time: start.UTC(), Verb: string(c.req.Verb), Plugin: c.plugin.Name,
-		ID: c.req.ID(), Duration: time.Since(start),
+		ID: c.req.ID(), Duration: time.Since(start), Outcome: "ok",
 	}
 	if err != nil {
-		rec.Error = err.Error()
+		rec.Outcome, rec.Error = "failed", err.Error()
 	}
 	if err := c.engine.Journal.Log(rec); err != nil {
 		c.warn("write the operation log: %v", err)
