@@ -42,7 +42,8 @@ func absence(k Object) []unix.Errno {
 		// ENXIO: IPv6 is off on this link, so it has no address of that family.
 		return []unix.Errno{unix.EADDRNOTAVAIL, unix.ENXIO}
 	case ObjectRoute:
-		return []unix.Errno{unix.ESRCH}
+		// ENOENT: IPv6's word for a default route that is not there.
+		return []unix.Errno{unix.ESRCH, unix.ENOENT}
 	case ObjectWay:
 		return []unix.Errno{unix.ENETUNREACH, unix.EHOSTUNREACH}
 	case ObjectNamespace, ObjectFile:

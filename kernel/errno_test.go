@@ -28,7 +28,7 @@ func TestErrnoTable(t *testing.T) {
 	absent := map[Object][]string{
 		ObjectLink:       {"ENODEV"},
 		ObjectAddress:    {"EADDRNOTAVAIL", "ENXIO"},
-		ObjectRoute:      {"ESRCH"},
+		ObjectRoute:      {"ESRCH", "ENOENT"},
 		ObjectRouteTable: {"ENOENT"},
 		ObjectWay:        {"ENETUNREACH", "EHOSTUNREACH"},
 		ObjectRule:       {"ENOENT"},

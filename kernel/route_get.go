@@ -133,7 +133,10 @@ func (n *Namespace) RouteTo(dst netip.Addr) (r Route, ok bool, err error) {
 func (n *Namespace) lookup(dst netip.Addr, entry bool, link int) (found Route, err error) {
 	b := make([]byte, unix.SizeofRtMsg)
 	b[0], b[1] = family(dst), uint8(dst.BitLen())
-	flags := uint32(unix.RTM_F_LOOKUP_TABLE)
+	var flags uint32
+	if dst.Is4() {
+		flags = unix.RTM_F_LOOKUP_TABLE // IPv6 names the table anyway
+	}
 	if entry {
 		flags |= unix.RTM_F_FIB_MATCH
 	}
