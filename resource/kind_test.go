@@ -30,14 +30,22 @@ func newEnv(t *testing.T) Env {
 	return Env{Host: create(), Container: create()}
 }
 
-// faultModes are the ways in which the n-th call fails: refused, or not found
-// out, in each of the ways that have been read as "absent" (case 17); and done
-// without an answer.
-var faultModes = []struct {
+// faultMode is a way in which a call can fail.
+type faultMode struct {
 	name  string
 	after bool
 	err   error
-}{
+}
+
+// failing gives env with its n-th call failing in this way.
+func (m faultMode) failing(env Env, n int) (faulty Env, fired func() bool) {
+	return failing(env, n, m.after, m.err)
+}
+
+// faultModes are the ways in which the n-th call fails: refused, or not found
+// out, in each of the ways that have been read as "absent" (case 17); and done
+// without an answer.
+var faultModes = []faultMode{
 	{"refused", false, inTurn{unix.EBUSY, unix.EPERM, unix.ENOBUFS, nl.ErrDumpInterrupted}},
 	{"unanswered", true, &kernel.Error{Errno: unix.ENOBUFS, Unanswered: true}},
 }
