@@ -21,7 +21,8 @@ type FDBEntry struct {
 	ExtLearned bool
 }
 
-// AddFDB adds an entry. It is an error (Exists) when there is one.
+// AddFDB adds an entry. It is an error (Exists) when there is one, but for a
+// bridge's with ExtLearned: the kernel changes that.
 func (n *Namespace) AddFDB(e FDBEntry) error {
 	return n.call("fdb.add", e.MAC.String(), func() error {
 		return n.change(e.request(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_EXCL))

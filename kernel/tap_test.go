@@ -1,0 +1,58 @@
+package kernel
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestTap(t *testing.T) {
+	t.Parallel()
+	n := newNS(t)
+	must(t, n.AddTap(TapSpec{Name: "tap0", Owner: ptr(uint32(1000)), Group: ptr(uint32(1001)), MultiQueue: true, VNetHdr: true}))
+	l := link(t, n, "tap0")
+	if l.Kind != "tun" || l.Up {
+		t.Errorf("%+v", l)
+	}
+	// It is here, and nowhere else.
+	noLink(t, newNS(t), "tap0")
+	must(t, n.Do(func() error {
+		host, err := Host()
+		if err != nil {
+			return err
+		}
+		defer host.Close()
+		link(t, host, "tap0")
+		return nil
+	}))
+	if ok, err := n.DelLink(l.Index); !ok || err != nil {
+		t.Error(ok, err)
+	}
+	noLink(t, n, "tap0")
+}
+
+func TestTapNameTaken(t *testing.T) {
+	t.Parallel()
+	n := newNS(t)
+	must(t, n.AddTap(TapSpec{Name: "tap0"}))
+	addLink(t, n, LinkSpec{Name: "ifb0", Kind: IFBKind{}})
+	for _, name := range []string{"tap0", "ifb0"} {
+		if err := n.AddTap(TapSpec{Name: name}); !Exists(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTapRefusals(t *testing.T) {
+	t.Parallel()
+	n := newNS(t)
+	for _, name := range []string{"", "a/b", strings.Repeat("x", 16)} {
+		if err := n.AddTap(TapSpec{Name: name}); err == nil || Exists(err) || os.IsNotExist(err) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	all, err := n.Links()
+	if err != nil || len(all) != 1 {
+		t.Error(all, err)
+	}
+}
