@@ -29,25 +29,25 @@ func masqueradeRule(addr netip.Prefix) kernel.NftRule {
 func host(addr netip.Addr) netip.Prefix { return netip.PrefixFrom(addr, addr.BitLen()) }
 
 func (m *Masquerade) createNft(ns *kernel.Namespace) error {
-	err := m.addRules(ns)
+	err := m.addRules(ns, &kernel.NftTx{})
 	if kernel.Absent(kernel.ObjectChain, err) {
 		// Somebody flushed the rule set since the table was made.
-		if err = ensureMasqueradeTable(ns); err == nil {
-			err = m.addRules(ns)
-		}
+		var tx kernel.NftTx
+		addMasqueradeTable(&tx)
+		err = m.addRules(ns, &tx)
 	}
 	return needNft(unsure(err))
 }
 
-func (m *Masquerade) addRules(ns *kernel.Namespace) error {
+// addRules adds the rules to what is in tx, and commits it.
+func (m *Masquerade) addRules(ns *kernel.Namespace, tx *kernel.NftTx) error {
 	rules := make([]kernel.NftRule, len(m.Addresses))
-	var tx kernel.NftTx
 	for i, addr := range m.Addresses {
 		rules[i] = masqueradeRule(addr)
 		rules[i].Comment = m.comment()
 		tx.AddRule(masqueradeChecks(), &rules[i])
 	}
-	if err := ns.NftCommit(m.owner(), &tx); err != nil {
+	if err := ns.NftCommit(m.owner(), tx); err != nil {
 		return err
 	}
 	m.Handles = nil

@@ -60,15 +60,22 @@ func (t *MasqueradeTable) Create(_ context.Context, env Env) error {
 	return needNft(ensureMasqueradeTable(env.Host))
 }
 
-// ensureMasqueradeTable makes what is missing. Several at once do no harm to
-// one another: the base chain is emptied and filled in one transaction.
+// ensureMasqueradeTable makes what is missing.
 func ensureMasqueradeTable(ns *kernel.Namespace) error {
 	seen, err := lookAtMasqueradeTable(ns)
 	if err != nil || seen.works {
 		return err
 	}
-	hook := masqueradeHook()
 	var tx kernel.NftTx
+	addMasqueradeTable(&tx)
+	return ns.NftCommit(masqueradeTable().String(), &tx)
+}
+
+// addMasqueradeTable makes the table, or completes one that is there. Several
+// at once do no harm to one another: the base chain is emptied and filled in
+// one transaction.
+func addMasqueradeTable(tx *kernel.NftTx) {
+	hook := masqueradeHook()
 	tx.AddTable(kernel.NftTable{NftTableID: masqueradeTable(), Comment: masqueradeTableComment})
 	tx.AddChain(kernel.NftChain{NftChainID: masqueradeChecks(), Comment: masqueradeChecksComment})
 	tx.AddChain(kernel.NftChain{NftChainID: masqueradeBase(), Hook: &hook})
@@ -77,7 +84,6 @@ func ensureMasqueradeTable(ns *kernel.Namespace) error {
 	for i := range rules {
 		tx.AddRule(masqueradeBase(), &rules[i])
 	}
-	return ns.NftCommit(masqueradeTable().String(), &tx)
 }
 
 // masqueradeTableSeen is what a look at the table told.

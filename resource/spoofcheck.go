@@ -89,26 +89,26 @@ func (s *SpoofCheck) Create(ctx context.Context, env Env) error {
 	if s.MAC == "" || s.Link == "" {
 		return fmt.Errorf("nothing to check: interface %q, MAC address %q", s.Link, s.MAC)
 	}
-	err := s.make(env.Host)
-	if kernel.Absent(kernel.ObjectChain, err) {
-		// Somebody flushed the rule set since the table was made.
-		if err = ensureSpoofTable(env.Host); err == nil {
-			err = s.make(env.Host)
-		}
-	}
+	err := s.make(env.Host, &kernel.NftTx{})
 	if kernel.Exists(err) {
 		// The name is the attachment's, so what is there is left of it.
 		if err = s.Remove(ctx, env); err == nil {
-			err = s.make(env.Host)
+			err = s.make(env.Host, &kernel.NftTx{})
 		}
+	}
+	if kernel.Absent(kernel.ObjectChain, err) {
+		// Somebody flushed the rule set since the table was made.
+		var tx kernel.NftTx
+		addSpoofTable(&tx)
+		err = s.make(env.Host, &tx)
 	}
 	return unsure(err)
 }
 
-func (s *SpoofCheck) make(ns *kernel.Namespace) error {
+// make adds the chains to what is in tx, and commits it.
+func (s *SpoofCheck) make(ns *kernel.Namespace, tx *kernel.NftTx) error {
 	iface, mac := s.checks()
 	jump := s.jump()
-	var tx kernel.NftTx
 	tx.NewChain(kernel.NftChain{NftChainID: s.ifaceChain()})
 	tx.NewChain(kernel.NftChain{NftChainID: s.macChain()})
 	tx.AddRule(spoofBase(), &jump)
@@ -118,7 +118,7 @@ func (s *SpoofCheck) make(ns *kernel.Namespace) error {
 	for i := range mac {
 		tx.AddRule(s.macChain(), &mac[i])
 	}
-	if err := ns.NftCommit(s.comment(), &tx); err != nil {
+	if err := ns.NftCommit(s.comment(), tx); err != nil {
 		return err
 	}
 	s.Handle = jump.Handle

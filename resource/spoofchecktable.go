@@ -54,11 +54,15 @@ func ensureSpoofTable(ns *kernel.Namespace) error {
 	case ok:
 		return nil
 	}
-	hook := spoofHook()
 	var tx kernel.NftTx
+	addSpoofTable(&tx)
+	return ns.NftCommit(spoofTable().String(), &tx)
+}
+
+func addSpoofTable(tx *kernel.NftTx) {
+	hook := spoofHook()
 	tx.AddTable(kernel.NftTable{NftTableID: spoofTable(), Comment: spoofTableComment})
 	tx.AddChain(kernel.NftChain{NftChainID: spoofBase(), Hook: &hook})
-	return ns.NftCommit(spoofTable().String(), &tx)
 }
 
 // spoofWorks: another policy than ours is its owner's business.
