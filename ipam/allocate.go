@@ -61,22 +61,28 @@ func (s *Store) Allocate(ctx context.Context, id attachment.ID, sets []RangeSet,
 
 func (se *session) takeAll(ctx context.Context, id attachment.ID, sets []RangeSet, wanted []netip.Addr) ([]Allocation, error) {
 	var got []Allocation
-	e := entry{Container: id.Container, IfName: id.IfName}
+	var taken []record
 	for n, set := range sets {
 		a, r, err := se.take(ctx, id, n, set, wanted[n])
 		if err != nil {
-			return nil, se.giveBack(e, fmt.Errorf("range set %d (%s): %w", n, set, err))
+			return nil, se.giveBack(taken, fmt.Errorf("range set %d (%s): %w", n, set, err))
 		}
 		got = append(got, a)
-		e.Leases = append(e.Leases, r)
+		taken = append(taken, r)
 	}
+	e, err := se.entryOf(id) // of an earlier boot, where removal failed
+	if err != nil {
+		return nil, se.giveBack(taken, err)
+	}
+	e.Container, e.IfName = id.Container, id.IfName
+	e.Leases = append(slices.Clone(e.Leases), taken...)
 	se.writeEntry(e)
 	return got, nil
 }
 
 // giveBack removes what a failing allocation took.
-func (se *session) giveBack(e entry, cause error) error {
-	for _, r := range e.Leases {
+func (se *session) giveBack(taken []record, cause error) error {
+	for _, r := range taken {
 		if err := se.removeLease(r.Name); err != nil {
 			se.broken = true
 			cause = errors.Join(cause, ErrLeftBehind, err)
@@ -152,7 +158,7 @@ func (se *session) take(ctx context.Context, id attachment.ID, n int, set RangeS
 	}
 	rec := record{Name: addr.String(), Written: t.written, Boot: se.boot}
 	if err := se.writeLast(n, addr); err != nil {
-		return Allocation{}, record{}, se.giveBack(entry{Leases: []record{rec}}, err)
+		return Allocation{}, record{}, se.giveBack([]record{rec}, err)
 	}
 	return allocationOf(r, addr), rec, nil
 }
@@ -270,7 +276,7 @@ func (se *session) readLast(n int) netip.Addr {
 
 func (se *session) writeLast(n int, addr netip.Addr) error {
 	name := lastPrefix + strconv.Itoa(n)
-	_, err := writeAll(se.sys, se.dir, name, unix.O_TRUNC, []byte(addr.String()))
+	_, err := writeAll(se.sys, se.dir, name, 0, []byte(addr.String()))
 	if err != nil {
 		return failed("write", filepath.Join(se.Dir(), name), err)
 	}

@@ -16,6 +16,7 @@ type files interface {
 	open(dir int, name string, flags int, perm uint32) (int, error)
 	read(fd int, p []byte) (int, error)
 	write(fd int, p []byte) (int, error)
+	truncate(fd int, size int) error
 	close(fd int) error
 	stat(fd int) (unix.Stat_t, error)
 	mkdir(dir int, name string, perm uint32) error
@@ -60,6 +61,10 @@ func (disk) write(fd int, p []byte) (int, error) {
 	return n, err
 }
 
+func (disk) truncate(fd int, size int) error {
+	return retry(func() error { return unix.Ftruncate(fd, int64(size)) })
+}
+
 func (disk) close(fd int) error { return unix.Close(fd) }
 
 func (disk) stat(fd int) (st unix.Stat_t, err error) {
@@ -78,7 +83,7 @@ func (disk) unlink(dir int, name string) error { return unix.Unlinkat(dir, name,
 func (disk) exists(dir int, name string) (bool, error) {
 	var st unix.Stat_t
 	err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	if errors.Is(err, unix.ENOENT) {
+	if absent(err) {
 		return false, nil
 	}
 	return err == nil, err
@@ -129,7 +134,8 @@ type errSymlink struct{ error }
 func (errSymlink) Error() string   { return "is a symbolic link, which is refused here" }
 func (e errSymlink) Unwrap() error { return e.error }
 
-// readAll reads a small file of a directory, at most limit+1 bytes.
+// readAll reads a small file of a directory: more than limit bytes of it only
+// if it is longer, and then not all.
 func readAll(sys files, dir int, name string, limit int) ([]byte, unix.Stat_t, error) {
 	fd, err := sys.open(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -143,7 +149,8 @@ func readAll(sys files, dir int, name string, limit int) ([]byte, unix.Stat_t, e
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, st, errNotRegular
 	}
-	buf := make([]byte, limit+1)
+	// Files of /proc say that they are empty; the store's do not grow.
+	buf := make([]byte, max(64, min(int(st.Size), limit))+1)
 	for n := 0; ; {
 		more, err := sys.read(fd, buf[n:])
 		if err != nil {
@@ -157,9 +164,10 @@ func readAll(sys files, dir int, name string, limit int) ([]byte, unix.Stat_t, e
 
 var errNotRegular = errors.New("is not a regular file")
 
-// writeAll makes or overwrites a small file.
+// writeAll makes or overwrites a small file. It does not truncate first: ext4
+// answers that by writing to the disk at once when the file is closed.
 func writeAll(sys files, dir int, name string, flags int, data []byte) (unix.Stat_t, error) {
-	fd, err := sys.open(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_NOFOLLOW|flags, 0o600)
+	fd, err := sys.open(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|flags, 0o600)
 	if err != nil {
 		return unix.Stat_t{}, err
 	}
@@ -169,14 +177,18 @@ func writeAll(sys files, dir int, name string, flags int, data []byte) (unix.Sta
 }
 
 func fill(sys files, fd int, data []byte) (unix.Stat_t, error) {
-	for len(data) > 0 {
-		n, err := sys.write(fd, data)
+	for rest := data; len(rest) > 0; {
+		n, err := sys.write(fd, rest)
 		if err != nil {
 			return unix.Stat_t{}, err
 		}
-		data = data[n:]
+		rest = rest[n:]
 	}
-	return sys.stat(fd)
+	st, err := sys.stat(fd)
+	if err == nil && st.Size > int64(len(data)) {
+		err = sys.truncate(fd, len(data))
+	}
+	return st, err
 }
 
 // stampOf is a file's modification time in a form that compares exactly.

@@ -50,10 +50,17 @@ type state struct {
 func (s state) mark() unix.Timespec { return unix.Timespec{Sec: s.Sec, Nsec: s.Nsec} }
 
 func parseState(data []byte) (state, error) {
-	var s state
 	if len(data) > maxState {
-		return s, errTooLong
+		return state{}, errTooLong
 	}
+	// The version goes first: the rest of a newer one may have any form.
+	var v struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(data, &v); err != nil || v.Version > indexVersion {
+		return state{Version: v.Version}, err
+	}
+	var s state
 	err := json.Unmarshal(data, &s)
 	return s, err
 }
@@ -172,7 +179,7 @@ func (se *session) setMark() error {
 	if err != nil {
 		return err
 	}
-	_, err = writeAll(se.sys, se.index, stateName, unix.O_TRUNC, data)
+	_, err = writeAll(se.sys, se.index, stateName, 0, data)
 	return err
 }
 
@@ -198,7 +205,7 @@ func (se *session) writeEntry(e entry) {
 	owner := string(e.id(se.network).Owner())
 	data, err := json.Marshal(e)
 	if err == nil {
-		_, err = writeAll(se.sys, se.index, owner, unix.O_TRUNC, data)
+		_, err = writeAll(se.sys, se.index, owner, 0, data)
 	}
 	if err != nil {
 		se.broken = true

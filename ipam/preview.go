@@ -68,7 +68,7 @@ func (s *Store) Ready(ctx context.Context, sets []RangeSet) error {
 // checkWritable asks the deepest folder of the path that is there.
 func (s *Store) checkWritable(path string) error {
 	fd, err := s.sys.open(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	if absent(err) && filepath.Dir(path) != path {
+	if absent(err) && !errors.Is(err, unix.ENOTDIR) && filepath.Dir(path) != path {
 		return s.checkWritable(filepath.Dir(path))
 	}
 	if err != nil {

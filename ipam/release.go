@@ -21,22 +21,26 @@ func (s *Store) Release(ctx context.Context, id attachment.ID, hints []netip.Add
 		return err
 	}
 	defer se.end()
-	found, err := se.release(id, hints)
+	// Who knows what it leased need not depend on what others' files say.
+	strict := len(hints) == 0
+	found, err := se.release(id, hints, strict)
 	if found || err != nil {
 		return err
 	}
-	_, err = se.release(withoutIfName(id), nil)
+	_, err = se.release(withoutIfName(id), nil, strict)
 	return err
 }
 
-func (se *session) release(id attachment.ID, hints []netip.Addr) (found bool, err error) {
+// release removes the leases that name id. Where not everything could be
+// looked at, that is an error if it is strict.
+func (se *session) release(id attachment.ID, hints []netip.Addr, strict bool) (found bool, err error) {
 	var errs []error
 	names := map[string]bool{}
 	e, err := se.entryOf(id)
 	if err == nil {
 		err = se.unread()
 	}
-	if err != nil && len(hints) == 0 {
+	if err != nil && strict {
 		errs = append(errs, err)
 	}
 	for _, r := range e.Leases {

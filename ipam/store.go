@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-net/fairlead/engine"
+	"github.com/fairlead-net/fairlead/kernel"
 )
 
 // A Store is the leases of one network in one data directory. Its methods may
@@ -169,16 +172,14 @@ func (se *session) openDir(root int) (bool, error) {
 func openFolder(sys files, at int, name string) (int, error) {
 	fd, err := sys.open(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, unix.ENOTDIR) {
-		return -1, errNotFolder{err}
+		return -1, errNotFolder
 	}
 	return fd, err
 }
 
-// errNotFolder is what opening gives for a symlink too.
-type errNotFolder struct{ error }
-
-func (errNotFolder) Error() string   { return "is not a directory (symbolic links are refused here)" }
-func (e errNotFolder) Unwrap() error { return e.error }
+// errNotFolder stands for ENOTDIR, which opening gives for a symlink too. It
+// does not unwrap to it: that would read as "there is none".
+var errNotFolder = errors.New("is not a directory (symbolic links are refused here)")
 
 func makeFolder(sys files, at int, name string, perm uint32) error {
 	if err := sys.mkdir(at, name, perm); err != nil && !errors.Is(err, unix.EEXIST) {
@@ -187,8 +188,7 @@ func makeFolder(sys files, at int, name string, perm uint32) error {
 	return nil
 }
 
-// takeLock waits for the lock until ctx is done; that is answered as a busy
-// thing (EWOULDBLOCK).
+// takeLock waits for the lock until ctx is done; then it is engine.ErrBusy.
 func (se *session) takeLock(ctx context.Context) error {
 	path := filepath.Join(se.Dir(), lockName)
 	// The mode is the reference's.
@@ -252,7 +252,7 @@ func waitFlock(ctx context.Context, sys files, fd, how int) error {
 	case <-ctx.Done():
 		// Nothing can call the waiter back: when it gets the lock it lets go.
 		go func() { <-got; sys.close(fd) }()
-		return errors.Join(unix.EWOULDBLOCK, ctx.Err())
+		return errors.Join(engine.ErrBusy, ctx.Err())
 	}
 }
 
@@ -273,5 +273,5 @@ func (se *session) close() {
 	}
 }
 
-// absent: the errnos that mean that there is no such file.
-func absent(err error) bool { return errors.Is(err, unix.ENOENT) }
+// absent: the kernel says that there is no such file.
+func absent(err error) bool { return kernel.Absent(kernel.ObjectFile, err) }
