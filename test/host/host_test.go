@@ -127,7 +127,7 @@ func TestNetnsOfAContainer(t *testing.T) {
 	t.Parallel()
 	h := New(t)
 	before := h.Snapshot()
-	path := h.Netns("c1")
+	path := h.Netns("of-a-host-test")
 	if d := Diff(before, h.Snapshot()); len(d) != 2 {
 		t.Errorf("a namespace is a file and a mount, got %q", d)
 	}
@@ -215,5 +215,31 @@ func TestRecorder(t *testing.T) {
 	}
 	if len(all[0].Container) != 1 || len(all[0].Host) != 1 {
 		t.Errorf("the recorder looked at %v and %v", all[0].Host, all[0].Container)
+	}
+}
+
+func TestReboot(t *testing.T) {
+	t.Parallel()
+	h := New(t)
+	const boot = "/proc/sys/kernel/random/boot_id"
+	h.WriteFile("/run/fairlead/x", "")
+	h.WriteFile("/var/lib/x", "")
+	seen := map[string]bool{}
+	for range 3 {
+		id, _ := h.ReadFile(boot)
+		if len(id) != 37 || seen[id] {
+			t.Errorf("boot_id %q", id)
+		}
+		seen[id] = true
+		h.Reboot()
+	}
+	if _, ok := h.ReadFile("/run/fairlead/x"); ok {
+		t.Error("/run outlived the reboot")
+	}
+	if _, ok := h.ReadFile("/var/lib/x"); !ok {
+		t.Error("/var/lib did not outlive the reboot")
+	}
+	if b, err := os.ReadFile(boot); err != nil || seen[string(b)] != true {
+		t.Errorf("the machine's own boot_id changed: %q, %v", b, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -83,5 +84,29 @@ func (h *Host) RemoveAll(path string) {
 	h.Do(func() { err = os.RemoveAll(path) })
 	if err != nil {
 		h.t.Fatalf("host: %v", err)
+	}
+}
+
+// Reboot does to the host what a reboot does to a machine: what is in memory
+// is gone, the kernel has another boot_id, and /var/lib is as before. The
+// namespaces of containers must be gone already.
+func (h *Host) Reboot() {
+	h.t.Helper()
+	h.RemoveAll("/run/fairlead")
+	h.RemoveAll("/run/cni")
+	h.MustRun("nft", "flush", "ruleset")
+	for _, link := range h.ReadDir("/sys/class/net") {
+		if link != "lo" {
+			// A veth's other end goes with it.
+			_ = h.Command("ip", "link", "del", link).Run()
+		}
+	}
+	path := h.fresh("/run/boot_id.")
+	number, _ := strings.CutPrefix(path, "/run/boot_id.")
+	h.WriteFile(path, fmt.Sprintf("00000000-0000-4000-8000-%012s\n", number))
+	var err error
+	h.Do(func() { err = unix.Mount(path, "/proc/sys/kernel/random/boot_id", "", unix.MS_BIND, "") })
+	if err != nil {
+		h.t.Fatalf("host: another boot_id: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,11 @@ type Instructions struct {
 	Result map[string]any `json:"result"`
 	// Errors are error objects by verb; such a call fails.
 	Errors map[string]map[string]any `json:"errors"`
+	// ErrorsFrom is a file with more of them, which a test may change while
+	// the configuration stays as it is.
+	ErrorsFrom string `json:"errorsFrom"`
+	// Stdout is printed by ADD instead of the result.
+	Stdout string `json:"stdout"`
 	// Stderr is written there by every call.
 	Stderr string `json:"stderr"`
 	// Look makes every call write down the links and addresses that it finds,
@@ -66,6 +72,9 @@ func run() error {
 		return err
 	}
 	fmt.Fprint(os.Stderr, do.Stderr)
+	if err := moreErrors(&do); err != nil {
+		return err
+	}
 	if e, ok := do.Errors[verb]; ok {
 		e["cniVersion"] = conf.CNIVersion
 		if err := print(e); err != nil {
@@ -76,11 +85,29 @@ func run() error {
 	if verb != "ADD" {
 		return nil
 	}
+	if do.Stdout != "" {
+		_, err := fmt.Print(do.Stdout)
+		return err
+	}
 	result := map[string]any{"cniVersion": conf.CNIVersion}
 	for k, v := range do.Result {
 		result[k] = v
 	}
 	return print(result)
+}
+
+func moreErrors(do *Instructions) error {
+	if do.ErrorsFrom == "" {
+		return nil
+	}
+	b, err := os.ReadFile(do.ErrorsFrom)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, &do.Errors)
 }
 
 func write(do Instructions, r Record) error {

@@ -1,0 +1,43 @@
+package cases
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCase23GCRemovesWhatIsStale: GC does nothing.
+func TestCase23GCRemovesWhatIsStale(t *testing.T) {
+	each(t, append(interfaces(), plain()...), func(s *scene) {
+		before := s.h.Snapshot()
+		valid, stale, lost := s.attach(), s.attach(), s.attach()
+		r := valid.MustAdd(s)
+		stale.MustAdd(s)
+		lost.MustAdd(s)
+		s.h.DeleteNetns(stale.Netns)
+		s.h.DeleteNetns(lost.Netns)
+		s.h.WriteFile(lost.Netns, "no namespace")
+		if o := valid.GC(valid); !o.OK() || o.Stdout != "" {
+			s.Errorf("GC: %s%s", o.Stdout, o.Stderr)
+		}
+		s.healthy(valid, r)
+		valid.MustDel(s)
+		s.h.DeleteNetns(valid.Netns)
+		s.h.RemoveNetns(lost.Netns)
+		s.cleanSoon(before)
+	})
+}
+
+// TestRule15GCKeepsWhatLives: outside the valid set, with a living namespace.
+func TestRule15GCKeepsWhatLives(t *testing.T) {
+	each(t, append(interfaces(), plain()...), func(s *scene) {
+		a := s.attach()
+		r := a.MustAdd(s)
+		within := s.h.SnapshotIn(a.Netns)
+		o := a.GC()
+		if o.OK() && s.name != "static" && !strings.Contains(o.Stderr, a.Container) {
+			s.Errorf("GC kept %s and does not say so: %q", a.Container, o.Stderr)
+		}
+		s.untouched(a, within)
+		s.healthy(a, r)
+	})
+}
