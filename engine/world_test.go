@@ -462,7 +462,30 @@ func newNode(root string, w *world) *node {
 // testNode is a node with an empty world and an empty state directory.
 func testNode(t testing.TB) *node {
 	t.Helper()
-	return newNode(t.TempDir(), newWorld())
+	return newNode(tmpRoot(t), newWorld())
+}
+
+// tmpBase is where state directories are made: on a tmpfs, as in use, if there
+// is one.
+func tmpBase() string {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		return "/dev/shm"
+	}
+	return os.TempDir()
+}
+
+func tmpRoot(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(tmpBase(), "engine-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 func (n *node) enter(_ context.Context, h Header) (env, Scope, func(), error) {
