@@ -65,7 +65,7 @@ func decodeTunnel(kind string, a attrs) LinkKind {
 			TOS:               getU8(a[unix.IFLA_GENEVE_TOS]),
 			CollectMetadata:   a.has(unix.IFLA_GENEVE_COLLECT_METADATA),
 			InnerProtoInherit: a.has(unix.IFLA_GENEVE_INNER_PROTO_INHERIT),
-			UDPChecksum:       a.bool(unix.IFLA_GENEVE_UDP_CSUM),
+			UDPChecksum:       decodeChecksum(a, unix.IFLA_GENEVE_UDP_CSUM, unix.IFLA_GENEVE_UDP_ZERO_CSUM6_TX),
 		}
 	case "ipip":
 		return IPIPKind{
@@ -81,6 +81,15 @@ func decodeTunnel(kind string, a attrs) LinkKind {
 		return decodeGRE(kind, a)
 	}
 	return UnknownKind(kind)
+}
+
+// decodeChecksum: over IPv6 the kernel tells whether there are none.
+func decodeChecksum(a attrs, with, without uint16) *bool {
+	if none := a.bool(without); none != nil && !a.has(with) {
+		*none = !*none
+		return none
+	}
+	return a.bool(with)
 }
 
 func decodeVXLAN(a attrs) VXLANKind {

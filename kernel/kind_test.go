@@ -15,6 +15,8 @@ type kindCase struct {
 	want LinkKind // what a look-up tells; kind if nil
 	// parent is wanted below it.
 	parent bool
+	// twice: how a second one is refused, unless by EEXIST.
+	twice unix.Errno
 	// noMAC: it has no Ethernet address, or none of its own.
 	noMAC bool
 }
@@ -49,7 +51,7 @@ func testKind(t *testing.T, c kindCase, way int) {
 	case 1:
 		s.Netns, at = ctr, ctr
 	case 2:
-		s.ParentNetns, from, at = host, ctr, ctr
+		s.ParentNetns, s.Via, from, at = host, "y0", ctr, ctr
 		// The host may have a link of this name.
 		addLink(t, host, LinkSpec{Name: "x0", Kind: IFBKind{}})
 	}
@@ -68,9 +70,10 @@ func testKind(t *testing.T, c kindCase, way int) {
 	if l.MTU != 1280 || c.parent && l.Parent != s.Parent || !c.noMAC && l.MAC.String() != s.MAC.String() {
 		t.Errorf("%+v", l)
 	}
-	if err := from.AddLink(s); !Exists(err) {
+	if err := from.AddLink(s); !Exists(err) && (c.twice == 0 || !errors.Is(err, c.twice)) {
 		t.Errorf("made twice: %v", err)
 	}
+	noLink(t, at, "y0")
 	must(t, at.SetLink(l.Index, LinkChange{Up: ptr(true), Alias: ptr("mark")}))
 	if l := link(t, at, "x0"); !l.Up || l.Alias != "mark" {
 		t.Errorf("%+v", l)
@@ -87,7 +90,7 @@ func TestKinds(t *testing.T) {
 		"ifb":      {kind: IFBKind{}},
 		"macvlan":  {kind: MacvlanKind{Mode: MacvlanBridge, BCQueueLen: 2000}, parent: true},
 		"private":  {kind: MacvlanKind{Mode: MacvlanPrivate}, want: MacvlanKind{Mode: MacvlanPrivate, BCQueueLen: 1000}, parent: true},
-		"passthru": {kind: MacvlanKind{Mode: MacvlanPassthru}, want: MacvlanKind{Mode: MacvlanPassthru, BCQueueLen: 1000}, parent: true, noMAC: true},
+		"passthru": {kind: MacvlanKind{Mode: MacvlanPassthru}, want: MacvlanKind{Mode: MacvlanPassthru, BCQueueLen: 1000}, parent: true, noMAC: true, twice: unix.EINVAL},
 		"vxlan": {
 			kind: VXLANKind{VNI: 7, Local: addr("192.0.2.1"), Remote: addr("192.0.2.2"), Port: 4789, TTL: 3, TOS: 4, Learning: true, UDPChecksum: ptr(false)},
 		},

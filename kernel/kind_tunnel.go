@@ -22,7 +22,7 @@ type VXLANKind struct {
 	UDPChecksum     *bool
 }
 
-// GeneveKind is a GENEVE tunnel.
+// GeneveKind is a GENEVE tunnel. That there is one like it is EBUSY.
 type GeneveKind struct {
 	VNI               uint32
 	Remote            netip.Addr

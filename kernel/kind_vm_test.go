@@ -2,7 +2,11 @@
 
 package kernel
 
-import "testing"
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
 
 // TestKindsOfAFullKernel has the kinds that some kernels are built without.
 func TestKindsOfAFullKernel(t *testing.T) {
@@ -20,13 +24,13 @@ func TestKindsOfAFullKernel(t *testing.T) {
 		},
 		"bond": {kind: BondKind{Mode: 1, MIIMon: 100}},
 		"geneve": {
-			kind: GeneveKind{VNI: 7, Remote: addr("192.0.2.2"), Port: 6082, TTL: 3, TOS: 4, UDPChecksum: ptr(true)},
+			kind: GeneveKind{VNI: 7, Remote: addr("192.0.2.2"), Port: 6082, TTL: 3, TOS: 4, UDPChecksum: ptr(true)}, twice: unix.EBUSY,
 		},
 		"geneve over IPv6": {
-			kind: GeneveKind{VNI: 8, Remote: addr("2001:db8::2"), Port: 6083},
+			kind: GeneveKind{VNI: 8, Remote: addr("2001:db8::2"), Port: 6083, UDPChecksum: ptr(false)}, twice: unix.EBUSY,
 		},
 		"geneve by packet, without Ethernet": {
-			kind: GeneveKind{CollectMetadata: true, InnerProtoInherit: true, Port: 6084, UDPChecksum: ptr(true)}, noMAC: true,
+			kind: GeneveKind{CollectMetadata: true, InnerProtoInherit: true, Port: 6084}, noMAC: true, twice: unix.EBUSY,
 		},
 		"ipip": {
 			kind: IPIPKind{Local: addr("192.0.2.1"), Remote: addr("192.0.2.2"), TTL: 3, PMTUDisc: ptr(true)}, noMAC: true,

@@ -87,6 +87,10 @@ type LinkSpec struct {
 	Parent int // index of the lower device
 	// ParentNetns is where Parent is; nil: where the call is made.
 	ParentNetns *Namespace
+	// Via is a name that is free in both namespaces. Kernels before about 6.15
+	// make a link that has ParentNetns there first, where its own name may be
+	// taken: then it is made by this one, and renamed. "": that is an error.
+	Via string
 	// Netns is where the link is to be; nil: where the call is made.
 	Netns       *Namespace
 	Up          bool // not possible for a veth's peer
@@ -96,7 +100,7 @@ type LinkSpec struct {
 
 // LinkChange is what is to change of a link; nil is left as it is.
 type LinkChange struct {
-	Name     *string
+	Name     *string // before Linux 6.2 only of a link that is down
 	Up       *bool
 	MTU      *int
 	MAC      net.HardwareAddr

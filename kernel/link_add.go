@@ -23,20 +23,63 @@ func (n *Namespace) AddLink(s LinkSpec) error {
 		if s.Kind == nil {
 			return fmt.Errorf("no kind: %w", unix.EINVAL)
 		}
-		up := b2u32(s.Up) * unix.IFF_UP
-		r := newRequest(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL, ifInfo(s.Index, up, up))
-		if err := n.encodeParent(&r.encoder, s); err != nil {
-			return err
+		err := n.newLink(s)
+		if s.Via != "" && Exists(err) && s.elsewhere(n) {
+			return n.newLinkVia(s, err)
 		}
-		if s.Master != 0 {
-			r.u32(unix.IFLA_MASTER, uint32(s.Master))
-		}
-		s.encodeCommon(&r.encoder)
-		if err := encodeInfo(&r.encoder, s.Kind, nil); err != nil {
-			return err
-		}
-		return n.change(r)
+		return err
 	})
+}
+
+func (n *Namespace) newLink(s LinkSpec) error {
+	up := b2u32(s.Up) * unix.IFF_UP
+	r := newRequest(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL, ifInfo(s.Index, up, up))
+	if err := n.encodeParent(&r.encoder, s); err != nil {
+		return err
+	}
+	if s.Master != 0 {
+		r.u32(unix.IFLA_MASTER, uint32(s.Master))
+	}
+	s.encodeCommon(&r.encoder)
+	if err := encodeInfo(&r.encoder, s.Kind, nil); err != nil {
+		return err
+	}
+	return n.change(r)
+}
+
+// newLinkVia makes the link under its other name, unless exists is about a
+// link of the wanted name that is here, and renames it. Up comes last: a link
+// that is up can't be renamed everywhere.
+func (n *Namespace) newLinkVia(s LinkSpec, exists error) error {
+	if _, taken, err := n.Link(s.Name); err != nil || taken {
+		return exists
+	}
+	via := s
+	via.Name, via.Up = s.Via, false
+	if err := n.newLink(via); err != nil {
+		return err
+	}
+	l, ok, err := n.Link(s.Via)
+	if err == nil && !ok {
+		err = unix.ENODEV
+	}
+	if err != nil {
+		return fmt.Errorf("rename %s: %w", s.Via, err)
+	}
+	c := LinkChange{Name: &s.Name}
+	if s.Up {
+		c.Up = &s.Up
+	}
+	if err := n.setLink(l.Index, c); err != nil {
+		_ = n.change(newRequest(unix.RTM_DELLINK, 0, ifInfo(l.Index, 0, 0)))
+		return err
+	}
+	return nil
+}
+
+// elsewhere says whether the lower device is in another namespace than n.
+func (s LinkSpec) elsewhere(n *Namespace) bool {
+	return s.Parent != 0 && s.ParentNetns != nil && s.ParentNetns.id != n.id
 }
 
 // encodeParent names the lower device, where it is in another namespace by the
@@ -46,7 +89,7 @@ func (n *Namespace) encodeParent(e *encoder, s LinkSpec) error {
 		return nil
 	}
 	e.u32(unix.IFLA_LINK, uint32(s.Parent))
-	if s.ParentNetns == nil || s.ParentNetns.id == n.id {
+	if !s.elsewhere(n) {
 		return nil
 	}
 	id, err := n.netnsID(s.ParentNetns)

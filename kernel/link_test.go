@@ -102,6 +102,7 @@ func TestSetLink(t *testing.T) {
 	n, o := newNS(t), newNS(t)
 	br := addLink(t, n, LinkSpec{Name: "br0", Kind: BridgeKind{}, Up: true})
 	a, _ := addPair(t, n, "a", o, "b")
+	must(t, n.SetLink(a.Index, LinkChange{Up: ptr(false)}))
 	alias := "fairlead:" + strings.Repeat("x", 246)
 	must(t, n.SetLink(a.Index, LinkChange{
 		Name: ptr("c"), MTU: ptr(1400), MAC: mac("02:00:00:00:00:09"), Alias: &alias, Master: &br.Index, TxQLen: ptr(0),
