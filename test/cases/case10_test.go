@@ -5,7 +5,7 @@ import "testing"
 // TestCase10StaleNamespaceFile: a path that exists and is no namespace any more
 // fails DEL before IPAM, and the address leaks.
 func TestCase10StaleNamespaceFile(t *testing.T) {
-	each(t, append(interfaces(), plain()...), func(s *scene) {
+	each(t, everything(), func(s *scene) {
 		before := s.h.Snapshot()
 		for _, content := range []string{"", "not a namespace"} {
 			a := s.attach()

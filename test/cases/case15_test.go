@@ -10,7 +10,7 @@ import (
 // replacement's link. The replacement lives in a namespace at the same path,
 // with an interface of the same name.
 func TestCase15LateDELSparesTheReplacement(t *testing.T) {
-	each(t, append(interfaces(), plain()...), func(s *scene) {
+	each(t, everything(), func(s *scene) {
 		for _, way := range []string{"late", "repeated"} {
 			s.Run(way, func(t *testing.T) {
 				s := newScene(t, s.network)

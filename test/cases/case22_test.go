@@ -39,7 +39,7 @@ func TestCase22STATUSSaysWhenDelegateIsMissing(t *testing.T) {
 
 // TestRule19NoStateDirectory: ADD and STATUS fail, DEL works from the plan.
 func TestRule19NoStateDirectory(t *testing.T) {
-	each(t, append(interfaces(), plain()...), func(s *scene) {
+	each(t, everything(), func(s *scene) {
 		a := s.attach()
 		before, within := s.h.Snapshot(), s.h.SnapshotIn(a.Netns)
 		a.MustAdd(s)

@@ -7,7 +7,7 @@ import (
 
 // TestCase23GCRemovesWhatIsStale: GC does nothing.
 func TestCase23GCRemovesWhatIsStale(t *testing.T) {
-	each(t, append(interfaces(), plain()...), func(s *scene) {
+	each(t, everything(), func(s *scene) {
 		before := s.h.Snapshot()
 		valid, stale, lost := s.attach(), s.attach(), s.attach()
 		r := valid.MustAdd(s)
@@ -29,7 +29,7 @@ func TestCase23GCRemovesWhatIsStale(t *testing.T) {
 
 // TestRule15GCKeepsWhatLives: outside the valid set, with a living namespace.
 func TestRule15GCKeepsWhatLives(t *testing.T) {
-	each(t, append(interfaces(), plain()...), func(s *scene) {
+	each(t, everything(), func(s *scene) {
 		a := s.attach()
 		r := a.MustAdd(s)
 		within := s.h.SnapshotIn(a.Netns)

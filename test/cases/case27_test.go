@@ -6,7 +6,7 @@ import "testing"
 // network collide.
 func TestCase27TwoInterfacesOneNetwork(t *testing.T) {
 	var list []network
-	for _, n := range append(interfaces(), plain()...) {
+	for _, n := range everything() {
 		if n.name != "loopback" { // it has only the one interface
 			list = append(list, n)
 		}

@@ -3,6 +3,7 @@ package cases
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,6 +70,13 @@ func plain() []network {
 		{"static", base("static", "ipam", map[string]any{
 			"type": "static", "addresses": []any{map[string]any{"address": "10.55.0.9/24"}}}), "eth0"},
 	}
+}
+
+// everything is interfaces, and those of plain that make none.
+func everything() []network {
+	return append(interfaces(), slices.DeleteFunc(plain(), func(n network) bool {
+		return n.config.Type() == "bridge" || n.config.Type() == "ptp"
+	})...)
 }
 
 func plugins(t testing.TB) string {
