@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-net/fairlead/attachment"
+)
+
+// images runs a call in a process of its own, and copies what is on disk before
+// every system call that could change it: what a SIGKILL there would leave.
+func images(t *testing.T, dir, verb string) []string {
+	t.Helper()
+	changes := []int{
+		unix.SYS_OPENAT, unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT,
+		unix.SYS_WRITE, unix.SYS_FTRUNCATE, unix.SYS_FLOCK,
+	}
+	base := tmpRoot(t)
+	var list []string
+	trace(t, func(nr int) {
+		if !slices.Contains(changes, nr) {
+			return
+		}
+		image := filepath.Join(base, fmt.Sprint(len(list)))
+		if err := os.CopyFS(image, os.DirFS(dir)); err != nil {
+			t.Errorf("copy: %v", err)
+		}
+		list = append(list, image)
+	}, "call", dir, verb, "me")
+	return list
+}
+
+// Killed before any of its system calls, an ADD or a DEL leaves what the next
+// DEL, or an ADD and its DEL, removes: nothing stays in the world or in the
+// state directory.
+func TestRules01And02KilledAtEverySystemCall(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"add", "del"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			dir := tmpRoot(t)
+			n, err := nodeAt(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := furnish(n.w, "me")
+			if verb == "del" {
+				_, list := wholePlan("me")
+				n.mustAdd(t, attach("me", "1"), list...)
+			}
+			list := images(t, dir, verb)
+			if len(list) < 50 {
+				t.Errorf("%d system calls: too few to be true", len(list))
+			}
+			t.Logf("%d images", len(list))
+			for i, image := range list {
+				recoverImage(t, image, i%2 == 0, first)
+			}
+		})
+	}
+}
+
+func recoverImage(t *testing.T, image string, addFirst bool, first map[string]thingAt) {
+	t.Helper()
+	n, err := nodeAt(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list := wholePlan("me")
+	h := attach("me", "1")
+	if addFirst {
+		if err := n.addWithFacts(h, list); err != nil && !errors.Is(err, ErrDone) {
+			t.Fatalf("%s: ADD: %v", filepath.Base(image), err)
+		}
+	}
+	if err := n.del(h, list); err != nil {
+		t.Fatalf("%s: DEL: %v", filepath.Base(image), err)
+	}
+	wantThings(t, n.w.things("ensured"), first)
+	left := stateFiles(t, n.Journal.Root())
+	// The lock of a fact belongs to no attachment: the next ADD takes it.
+	fact := "locks/" + attachment.Digest("tables")
+	left = slices.DeleteFunc(left, func(name string) bool { return name == fact && !addFirst })
+	if len(left) > 0 {
+		t.Errorf("%s: left in the state directory: %q", filepath.Base(image), left)
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
