@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -122,6 +123,38 @@ func opsOf(env Env, f func(env Env)) []string {
 	})
 	f(Env{Host: host, Container: env.Container})
 	return ops
+}
+
+// nftFault is a way in which the n-th call fails.
+type nftFault struct {
+	name  string
+	after bool
+	err   error
+}
+
+// nftFaults are: refused, or not found out, in each of the ways that have been
+// read as "absent" (case 17); and done without an answer.
+func nftFaults() []nftFault {
+	return []nftFault{
+		{"EBUSY", false, unix.EBUSY},
+		{"EPERM", false, unix.EPERM},
+		{"ENOBUFS", false, unix.ENOBUFS},
+		{"interrupted", false, &kernel.Error{Errno: unix.EINTR}},
+		{"unanswered", true, &kernel.Error{Errno: unix.ENOBUFS, Unanswered: true}},
+	}
+}
+
+// failing gives env with one call that fails: the n-th. fired tells whether it
+// came to that.
+func (f nftFault) failing(env Env, n int) (faulty Env, fired func() bool) {
+	var seen atomic.Int64
+	host := env.Host.WithFaults(func(op kernel.Op) error {
+		if op.After == f.after && seen.Add(1) == int64(n) {
+			return f.err
+		}
+		return nil
+	})
+	return Env{Host: host, Container: env.Container}, func() bool { return seen.Load() >= int64(n) }
 }
 
 const referenceMasquerade = `

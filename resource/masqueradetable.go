@@ -151,25 +151,43 @@ func (t *MasqueradeTable) InUse(_ context.Context, env Env) (bool, error) {
 // Remove deletes exactly what was seen: a rule that came meanwhile, the
 // reference's for one, makes the kernel refuse the whole.
 func (t *MasqueradeTable) Remove(_ context.Context, env Env) error {
-	seen, err := lookAtMasqueradeTable(env.Host)
-	if kernel.Unsupported(err) {
-		return nil
+	return deleteUnused(func() (kernel.NftTx, error) {
+		var tx kernel.NftTx
+		seen, err := lookAtMasqueradeTable(env.Host)
+		if err != nil || !seen.empty {
+			return tx, err
+		}
+		for _, r := range seen.base {
+			tx.DeleteRule(masqueradeBase(), r.Handle)
+		}
+		tx.DeleteEmptyChain(masqueradeChecks())
+		tx.DeleteEmptyChain(masqueradeBase())
+		tx.DeleteEmptyTable(masqueradeTable())
+		return tx, nil
+	}, env.Host, masqueradeTable())
+}
+
+// deleteUnused commits what look gives: the deletion of a table that it saw
+// unused. If the kernel refuses since it is in use again, look is asked anew.
+func deleteUnused(look func() (kernel.NftTx, error), ns *kernel.Namespace, table kernel.NftTableID) error {
+	var failed error
+	for range tries {
+		tx, err := look()
+		if kernel.Unsupported(err) || err == nil && tx.Empty() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		failed = ns.NftCommit(table.String(), &tx)
+		if kernel.Absent(kernel.ObjectTable, failed) {
+			return nil // gone, or about to be made anew by another
+		}
+		if !kernel.Busy(failed) {
+			return failed
+		}
 	}
-	if err != nil || !seen.empty {
-		return err
-	}
-	var tx kernel.NftTx
-	for _, r := range seen.base {
-		tx.DeleteRule(masqueradeBase(), r.Handle)
-	}
-	tx.DeleteEmptyChain(masqueradeChecks())
-	tx.DeleteEmptyChain(masqueradeBase())
-	tx.DeleteEmptyTable(masqueradeTable())
-	err = env.Host.NftCommit(masqueradeTable().String(), &tx)
-	if kernel.Busy(err) || kernel.Absent(kernel.ObjectTable, err) {
-		return nil // in use again; or gone, or about to be made anew by another
-	}
-	return err
+	return failed
 }
 
 var _ engine.Shared[Env] = (*MasqueradeTable)(nil)

@@ -108,27 +108,25 @@ func (t *SpoofCheckTable) InUse(_ context.Context, env Env) (bool, error) {
 // Remove deletes only what is empty: a rule that came meanwhile makes the
 // kernel refuse the whole.
 func (t *SpoofCheckTable) Remove(ctx context.Context, env Env) error {
-	used, err := t.InUse(ctx, env)
-	if err != nil || used {
-		return err
-	}
-	_, ok, err := env.Host.NftChain(spoofBase())
-	if kernel.Unsupported(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var tx kernel.NftTx
-	if ok {
-		tx.DeleteEmptyChain(spoofBase())
-	}
-	tx.DeleteEmptyTable(spoofTable())
-	err = env.Host.NftCommit(spoofTable().String(), &tx)
-	if kernel.Busy(err) || kernel.Absent(kernel.ObjectTable, err) {
-		return nil // in use again; or gone
-	}
-	return err
+	return deleteUnused(func() (kernel.NftTx, error) {
+		var tx kernel.NftTx
+		_, there, err := env.Host.NftTable(spoofTable())
+		if err != nil || !there {
+			return tx, err
+		}
+		_, base, err := env.Host.NftChain(spoofBase())
+		if err != nil {
+			return tx, err
+		}
+		if used, err := t.InUse(ctx, env); err != nil || used {
+			return tx, err
+		}
+		if base {
+			tx.DeleteEmptyChain(spoofBase())
+		}
+		tx.DeleteEmptyTable(spoofTable())
+		return tx, nil
+	}, env.Host, spoofTable())
 }
 
 var _ engine.Shared[Env] = (*SpoofCheckTable)(nil)
