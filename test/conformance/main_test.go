@@ -63,14 +63,19 @@ func (s *scoreboard) print(w *os.File) {
 		return
 	}
 	fmt.Fprintf(w, "\nCNI 1.1.0, number by number\n%-32s", "")
+	var columns []string
 	for _, p := range subjects {
-		fmt.Fprintf(w, " %-10s", p.name)
+		columns = append(columns, p.name)
+	}
+	columns = append(columns, runtimeName)
+	for _, c := range columns {
+		fmt.Fprintf(w, " %-10s", c)
 	}
 	fmt.Fprintln(w)
 	for _, n := range numbers {
 		fmt.Fprintf(w, "%2d %-29s", n.number, n.slug)
-		for _, p := range subjects {
-			fmt.Fprintf(w, " %-10s", s.cells[p.name][n.number])
+		for _, c := range columns {
+			fmt.Fprintf(w, " %-10s", s.cells[c][n.number])
 		}
 		fmt.Fprintln(w)
 	}

@@ -102,7 +102,7 @@ func build(pkg, name string, links []string) (string, error) {
 		return "", err
 	}
 	for _, l := range links {
-		if err := os.Link(program, filepath.Join(tmp, l)); err != nil {
+		if err := os.Symlink(name, filepath.Join(tmp, l)); err != nil {
 			return "", err
 		}
 		sum += l
