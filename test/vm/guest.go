@@ -29,12 +29,11 @@ const (
 // guestMain is the guest's init. It never returns: the host kills the machine.
 // When init cannot go on it ends, and the kernel panics, which the host sees.
 func guestMain() {
-	if err := guest(); err != nil {
-		fmt.Println(consolePrefix + err.Error())
-		os.Exit(1)
-	}
+	fmt.Println(consolePrefix + guest().Error())
+	os.Exit(1)
 }
 
+// guest serves the host; it returns only on failure.
 func guest() error {
 	if err := setUpRoot(); err != nil {
 		return err
@@ -138,18 +137,11 @@ func (g *guestRuns) start(n int, c *command) error {
 	if err != nil {
 		return err
 	}
-	var theirs, ours [3]*os.File
-	for i := range theirs {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return err
-		}
-		theirs[i], ours[i] = w, r
-		if i == 0 {
-			theirs[i], ours[i] = r, w
-		}
-		defer theirs[i].Close()
+	theirs, ours, err := standardPipes()
+	if err != nil {
+		return err
 	}
+	defer closeAll(theirs)
 
 	// The lock keeps reap from meeting the child before it is known here.
 	g.mu.Lock()
@@ -161,9 +153,7 @@ func (g *guestRuns) start(n int, c *command) error {
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
-		for _, f := range ours {
-			f.Close()
-		}
+		closeAll(ours)
 		return fmt.Errorf("%s in %s: %w", c.Argv[0], c.Dir, err)
 	}
 	run := &guestRun{pid: pid, stdin: make(chan []byte, 64), gone: make(chan struct{})}
@@ -172,6 +162,29 @@ func (g *guestRuns) start(n int, c *command) error {
 	go run.feed(ours[0])
 	go g.wait(n, run, died, ours[1], ours[2])
 	return nil
+}
+
+// standardPipes makes the pipes for standard input, output and error.
+func standardPipes() (theirs, ours []*os.File, err error) {
+	for i := range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(theirs)
+			closeAll(ours)
+			return nil, nil, err
+		}
+		if i == 0 {
+			r, w = w, r
+		}
+		theirs, ours = append(theirs, w), append(ours, r)
+	}
+	return theirs, ours, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
 }
 
 // feed writes what comes as standard input until its end, or until the reader
@@ -208,14 +221,11 @@ func (g *guestRuns) wait(n int, run *guestRun, died <-chan unix.WaitStatus, stdo
 	g.mu.Unlock()
 	close(run.gone)
 
-	late := time.AfterFunc(drainDelay, func() {
-		stdout.Close()
-		stderr.Close()
-	})
+	output := []*os.File{stdout, stderr}
+	late := time.AfterFunc(drainDelay, func() { closeAll(output) })
 	copied.Wait()
 	late.Stop()
-	stdout.Close()
-	stderr.Close()
+	closeAll(output)
 	code := status.ExitStatus()
 	if status.Signaled() {
 		code = 128 + int(status.Signal())

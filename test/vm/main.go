@@ -49,7 +49,7 @@ func main() {
 
 func dispatch(ctx context.Context, args []string) (int, error) {
 	if len(args) == 0 {
-		return exitUsage, errors.New("no command\n" + usage)
+		return exitUsage, errors.New("no command: see vm help")
 	}
 	switch args[0] {
 	case "run":
@@ -62,7 +62,7 @@ func dispatch(ctx context.Context, args []string) (int, error) {
 		fmt.Print(usage)
 		return 0, nil
 	}
-	return exitUsage, fmt.Errorf("unknown command %q\n%s", args[0], usage)
+	return exitUsage, fmt.Errorf("unknown command %q: see vm help", args[0])
 }
 
 // runMain is `vm run`.
@@ -78,7 +78,7 @@ func runMain(ctx context.Context, args []string) (int, error) {
 		return exitUsage, nil
 	}
 	if flags.NArg() == 0 {
-		return exitUsage, errors.New("no command to run\n" + usage)
+		return exitUsage, errors.New("no command to run: see vm help")
 	}
 	c, err := hostCommand(flags.Args(), set)
 	if err != nil {

@@ -69,7 +69,7 @@ func (s *server) handle(c net.Conn) {
 // test binary.
 func clientMain(args []string) (int, error) {
 	if len(args) < 2 {
-		return exitUsage, errors.New("usage: vm client SOCKET CMD...")
+		return exitUsage, errors.New("usage: vm client SOCKET CMD")
 	}
 	c, err := hostCommand(args[1:], nil)
 	if err != nil {

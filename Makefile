@@ -1,0 +1,104 @@
+# Fairlead. `make help` lists what there is.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules
+.DEFAULT_GOAL := help
+
+# The PATH of root under sudo has no go; that of a user has no sbin.
+export PATH := $(PATH):/usr/local/go/bin:/usr/lib/go/bin:/usr/local/sbin:/usr/sbin:/sbin
+# Under sudo, git may refuse to read a user's clone, and go with it.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+
+VERSION  = $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS  = -s -w -X main.version=$(VERSION)
+COMPILE  = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+LINT     = go tool -modfile=tools/go.mod golangci-lint
+ARCHS    = amd64 arm64
+FUZZTIME = 10s
+# Arguments for unit, conformance, vmtest and bench: make vmtest ARGS='-v -run=TestVeth ./kernel'
+ARGS     =
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 16
+
+.PHONY: build
+build: ## static binaries in bin/
+	$(COMPILE) -o bin/ ./cmd/...
+
+.PHONY: cross
+cross: ## binaries for every architecture, in bin/linux-ARCH/
+	for arch in $(ARCHS); do GOARCH=$$arch $(COMPILE) -o bin/linux-$$arch/ ./cmd/...; done
+
+.PHONY: demo
+demo: build ## two containers on a bridge: made, checked, removed (as root)
+	bin/fairlead demo
+
+.PHONY: test
+test: root deps ## the whole ladder (as root; installs what it needs)
+	test/ladder fmt tidy build cross lint unit conformance vmtest
+
+.PHONY: deps
+deps: ## install the Debian packages that the tests need
+	test/install-deps
+
+.PHONY: root
+root:
+	@[ $$(id -u) = 0 ] || { echo 'The tests make network namespaces: run them as root (sudo make test).' >&2; exit 1; }
+
+.PHONY: fmt
+fmt: ## fail on files that gofmt would change
+	@files=$$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null | xargs -r gofmt -l); \
+	[ -z "$$files" ] || { echo "gofmt -w would change:"; echo "$$files"; exit 1; }
+
+.PHONY: vet
+vet: ## go vet
+	go vet -tags 'vmtest vmhost' ./...
+
+.PHONY: tidy
+tidy: ## fail when go mod tidy would change something
+	go mod tidy -diff
+
+.PHONY: lint
+lint: ## golangci-lint, as .golangci.yml says
+	$(LINT) run ./...
+
+.PHONY: unit
+unit: ## all tests but the conformance suite, with the race detector (as root)
+	packages=$$(go list ./... | grep -v '/test/conformance$$'); \
+	go test -race -timeout 20m $(ARGS) $$packages
+
+.PHONY: conformance
+conformance: ## the conformance suite and its table (as root)
+	cd test/conformance && go test -race -count=1 $(ARGS)
+
+.PHONY: vmtest
+vmtest: ## the integration tests on Debian's kernel, in a virtual machine
+	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/vm ./test/vm
+ifeq ($(ARGS),)
+	go test -tags vmhost -run '^TestVM$$' ./test/vm
+endif
+	bin/vm test $(ARGS)
+
+.PHONY: bench
+bench: build ## Fairlead beside the reference plugins and the floor (as root)
+	go run ./test/bench $(ARGS)
+
+.PHONY: cover
+cover: ## coverage of all packages by all tests, in coverage.html (as root)
+	go test -coverpkg=./... -coverprofile=coverage.out ./...
+	go tool cover -func=coverage.out | tail -1
+	go tool cover -html=coverage.out -o coverage.html
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	for file in $$(git grep -lE '^func Fuzz' -- '*_test.go'); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$file); do \
+			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \
+		done; \
+	done
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin coverage.out coverage.html
