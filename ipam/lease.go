@@ -139,13 +139,44 @@ func (l *Lease) Preview(ctx context.Context) ([]Allocation, error) {
 	return s.Preview(ctx, l.ID, l.Ranges, l.Requested)
 }
 
-// Ready tells whether Create could work now for an attachment without wishes.
-func (l *Lease) Ready(ctx context.Context) error {
+// Ready implements resource.Readier: it tells whether Create could work now for
+// an attachment without wishes.
+func (l *Lease) Ready(ctx context.Context, _ resource.Env) error {
 	s, err := l.store()
 	if err != nil {
 		return err
 	}
 	return s.Ready(ctx, l.Ranges)
+}
+
+// Sweep implements resource.Sweeper. A lease that does not name the interface
+// can't be judged by name: it is kept, and named.
+func (l *Lease) Sweep(ctx context.Context, _ resource.Env, network string, keep func(containerID, ifName string) bool) (removed, kept []string, err error) {
+	named := *l
+	named.ID.Network = network
+	s, err := named.store()
+	if err != nil {
+		return nil, nil, err
+	}
+	swept, err := s.Sweep(ctx, func(id attachment.ID) Verdict {
+		switch {
+		case id.IfName == "":
+			return Report
+		case keep(id.Container, id.IfName):
+			return Keep
+		}
+		return Take
+	})
+	for _, h := range swept.Removed {
+		removed = append(removed, h.String())
+	}
+	for _, h := range swept.Kept {
+		kept = append(kept, h.String())
+	}
+	for _, name := range swept.Odd {
+		kept = append(kept, filepath.Join(s.Dir(), name)+", which is no lease")
+	}
+	return removed, kept, err
 }
 
 func join(addrs []netip.Addr) string {

@@ -163,15 +163,40 @@ func TestCase22ReadyKnowsAUsedUpRange(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t)
 	l := b.lease(1, mustSet(t, WireRange{Subnet: "10.0.0.0/30"}))
-	if err := l.Ready(ctx); err != nil {
+	if err := l.Ready(ctx, resource.Env{}); err != nil {
 		t.Error(err)
 	}
 	if err := l.Create(ctx, resource.Env{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Ready(ctx); !errors.Is(err, ErrExhausted) {
+	if err := l.Ready(ctx, resource.Env{}); !errors.Is(err, ErrExhausted) {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestRule15LeaseSweep(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	set := mustSet(t, WireRange{Subnet: "10.0.0.0/24"})
+	b.add(owner(1), set)
+	b.add(owner(2), set)
+	b.put("10.0.0.9", "container-3")
+	b.put("10.0.0.10", "is no lease\n")
+	keep := func(container, ifName string) bool { return container == "container-1" && ifName == "eth0" }
+	// GC names no container.
+	sweeper := resource.Sweeper(&Lease{DataDir: b.dataDir, open: b.lease(0).open})
+	removed, kept, err := sweeper.Sweep(context.Background(), resource.Env{}, testNet, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(removed) != 1 || removed[0] != "lease of 10.0.0.3 to container-2/eth0 on net" {
+		t.Errorf("removed %q", removed)
+	}
+	if len(kept) != 2 || !strings.Contains(kept[0], "container-3") || !strings.Contains(kept[1], "10.0.0.10") {
+		t.Errorf("kept %q", kept)
+	}
+	b.expect(map[string]string{
+		"10.0.0.2": "container-1\r\neth0", "10.0.0.9": "container-3", "10.0.0.10": "is no lease\n"})
 }
 
 func TestCreateWithSomethingLeftIsPartial(t *testing.T) {

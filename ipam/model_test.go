@@ -162,9 +162,14 @@ func (m *model) nextBoot(*rapid.T) {
 func (m *model) sweep(t *rapid.T) {
 	valid, gone := drawOwner(t), drawOwner(t)
 	m.turn()
-	swept, err := m.Sweep(context.Background(), Judge{
-		Valid: []attachment.ID{valid},
-		Gone:  func(id attachment.ID) bool { return id == gone },
+	swept, err := m.Sweep(context.Background(), func(id attachment.ID) Verdict {
+		switch id {
+		case valid:
+			return Keep
+		case gone:
+			return Take
+		}
+		return Report
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -540,7 +540,7 @@ func TestSymlinksAreRefused(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(b.Dir(), "10.0.0.2")); err != nil {
 			t.Error(err)
 		}
-		swept, err := b.Sweep(ctx, Judge{Force: true})
+		swept, err := b.Sweep(ctx, takeAll)
 		if err != nil || !slices.Equal(swept.Odd, []string{"10.0.0.2"}) {
 			t.Errorf("got %+v, %v", swept, err)
 		}
@@ -652,6 +652,8 @@ func TestPreviewIsWhatAllocateGives(t *testing.T) {
 	}
 }
 
+func takeAll(attachment.ID) Verdict { return Take }
+
 func TestRule15Sweep(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -664,9 +666,15 @@ func TestRule15Sweep(t *testing.T) {
 	}
 	b.put("10.0.0.99", "container-5")
 	b.put("10.0.0.100", "container-6")
-	judge := Judge{
-		Valid: []attachment.ID{owner(1), owner(5)},
-		Gone:  func(id attachment.ID) bool { return id == owner(1) || id == owner(2) },
+	gone := Report
+	judge := func(id attachment.ID) Verdict {
+		switch id {
+		case owner(1), withoutIfName(owner(5)):
+			return Keep
+		case owner(2):
+			return Take
+		}
+		return gone
 	}
 	swept, err := b.Sweep(ctx, judge)
 	if err != nil {
@@ -687,7 +695,7 @@ func TestRule15Sweep(t *testing.T) {
 	}
 	b.checkIndex()
 
-	judge.Force = true
+	gone = Take
 	if swept, err = b.Sweep(ctx, judge); err != nil || len(swept.Removed) != 3 || len(swept.Kept) != 0 {
 		t.Errorf("forced: %+v, %v", swept, err)
 	}
@@ -695,7 +703,7 @@ func TestRule15Sweep(t *testing.T) {
 
 	// Of an earlier boot: whatever the valid set says.
 	b.reboot("boot-three")
-	swept, err = b.Sweep(ctx, Judge{Valid: []attachment.ID{owner(1), owner(5)}})
+	swept, err = b.Sweep(ctx, judge)
 	if err != nil || !slices.Equal(name(swept.Removed), []string{"container-1", "container-5"}) {
 		t.Errorf("after a reboot: %+v, %v", swept, err)
 	}
@@ -724,7 +732,7 @@ func TestErrorsAreNotSuccess(t *testing.T) {
 		if err := b.Release(ctx, owner(1), nil); !errors.Is(err, unix.EIO) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := b.Sweep(ctx, Judge{Force: true}); !errors.Is(err, unix.EIO) {
+		if _, err := b.Sweep(ctx, takeAll); !errors.Is(err, unix.EIO) {
 			t.Errorf("got %v", err)
 		}
 		b.expect(map[string]string{"10.0.0.2": "container-1\r\neth0"})

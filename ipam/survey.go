@@ -29,6 +29,11 @@ type Held struct {
 	Addresses []netip.Addr
 }
 
+// String is for messages.
+func (h Held) String() string {
+	return "lease of " + join(h.Addresses) + " to " + h.ID.String()
+}
+
 // ensure makes se.seen, unless the index is known to tell the truth. When the
 // session may change things, it then cleans up and makes the index anew.
 func (se *session) ensure() error {
