@@ -85,7 +85,7 @@ func (c *call) make(ctx context.Context, st Statement, adding *engine.Call[resou
 	if made.Link, err = st.Link(made.Facts); err != nil {
 		return nil, withCode(CodeConfig, err)
 	}
-	delegates := c.delegates(st)
+	delegates := c.delegates(st, made.Link)
 	if err := adding.Apply(ctx, append(made.Link[:len(made.Link):len(made.Link)], asResources(delegates)...)); err != nil {
 		return nil, err
 	}
@@ -110,10 +110,19 @@ func (c *call) make(ctx context.Context, st Statement, adding *engine.Call[resou
 	return result, nil
 }
 
+// overLink is the one IPAM plugin that gives its lease back over the link: what
+// the Link stage made must stay until it has (rule 4).
+const overLink = "dhcp"
+
 // delegates makes the resources of a statement's delegations.
-func (c *call) delegates(st Statement) []*delegate {
+func (c *call) delegates(st Statement, link []resource.Resource) []*delegate {
 	var list []*delegate
 	for _, d := range st.Delegations() {
+		if d.IPAM && d.Type == overLink {
+			for _, r := range link {
+				d.RestsOn = append(d.RestsOn, engine.RefOf(r))
+			}
+		}
 		list = append(list, &delegate{
 			Type: d.Type, ID: c.req.ID(), Netns: c.req.Netns, Args: c.req.Args,
 			Config: d.Config, RestsOn: d.RestsOn, ipam: d.IPAM, caller: c.caller,
@@ -149,6 +158,6 @@ func addresses(delegates []*delegate) (*current.Result, error) {
 func (c *call) plan(st Statement, facts Facts, ipam Known[*current.Result]) ([]resource.Resource, error) {
 	link, linkErr := st.Link(facts)
 	network, netErr := st.Network(facts, ipam)
-	list := append(link[:len(link):len(link)], asResources(c.delegates(st))...)
+	list := append(link[:len(link):len(link)], asResources(c.delegates(st, link))...)
 	return append(list, network...), errors.Join(linkErr, netErr)
 }

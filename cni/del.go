@@ -115,7 +115,7 @@ func (c *call) status(ctx context.Context) error {
 // forward passes a verb that has no container to every delegate.
 func (c *call) forward(ctx context.Context, st Statement, verb Verb) []error {
 	var errs []error
-	for _, d := range c.delegates(st) {
+	for _, d := range c.delegates(st, nil) {
 		path, err := c.caller.find(d.Type, "")
 		if err == nil {
 			err = c.caller.call(ctx, d.Type, path, d.request(verb, d.Config))

@@ -66,7 +66,7 @@ func (c *call) dryRun(ctx context.Context, st Statement, facts Facts) (DryRun, e
 	for _, r := range link {
 		run.Objects = append(run.Objects, planned(r))
 	}
-	for _, d := range c.delegates(st) {
+	for _, d := range c.delegates(st, nil) {
 		p := Planned{Sort: "delegate", Kind: "delegate", Key: d.Type}
 		preview, err := c.preview(ctx, d)
 		switch {
@@ -86,7 +86,7 @@ func (c *call) dryRun(ctx context.Context, st Statement, facts Facts) (DryRun, e
 	for _, r := range made.Network {
 		run.Objects = append(run.Objects, planned(r))
 	}
-	if _, known := ipam.Get(); known || len(c.delegates(st)) == 0 {
+	if _, known := ipam.Get(); known || len(c.delegates(st, nil)) == 0 {
 		run.Result, err = st.Result(made)
 	}
 	return run, err

@@ -19,7 +19,7 @@ func (c *call) expected(st Statement) ([]resource.Resource, error) {
 	if list == nil {
 		// Another suite made it: only what prevResult and the configuration
 		// state can be compared.
-		for _, r := range c.delegates(st) {
+		for _, r := range c.delegates(st, nil) {
 			list = append(list, r)
 		}
 	}
