@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"net"
 	"strconv"
 
 	"github.com/fairlead-net/fairlead/attachment"
@@ -39,10 +40,12 @@ const vlanGatewayKind = "vlan-gateway.1"
 // Name is the interface that has the addresses. The kernel takes 15 bytes.
 func (g *VLANGateway) Name() string { return g.Bridge + "." + strconv.Itoa(int(g.VLAN)) }
 
-// port is the name of the end that is in the bridge.
-func (g *VLANGateway) port() string {
+// port is the end that is in the bridge: its name and its address, which is
+// high, as that of a Veth's host's end is.
+func (g *VLANGateway) port() (string, net.HardwareAddr) {
 	mac := attachment.DeriveMAC("gateway port/" + g.Name())
-	return "veth" + hex.EncodeToString(mac[1:])
+	mac[0] = 0xfe
+	return "veth" + hex.EncodeToString(mac[1:]), mac
 }
 
 func (g *VLANGateway) Kind() string       { return vlanGatewayKind }
@@ -86,8 +89,9 @@ func (g *VLANGateway) make(env Env) (kernel.Link, error) {
 	if err != nil {
 		return kernel.Link{}, err
 	}
+	name, portMAC := g.port()
 	err = env.Host.AddLink(kernel.LinkSpec{
-		Name: g.port(), MTU: bridge.MTU, Master: bridge.Index,
+		Name: name, MAC: portMAC, MTU: bridge.MTU, Master: bridge.Index,
 		Kind: kernel.VethKind{Peer: kernel.LinkSpec{Name: g.Name(), MTU: bridge.MTU, MAC: mac}},
 	})
 	// Another call may have been quicker.
@@ -132,8 +136,9 @@ func (g *VLANGateway) look(env Env, link kernel.Link) (port kernel.Link, ours bo
 	if link.Kind != "veth" || link.ParentNetnsID != nil {
 		return port, false, nil
 	}
+	name, _ := g.port()
 	port, ok, err := env.Host.LinkByIndex(link.Parent)
-	return port, ok && port.Name == g.port() && port.Kind == "veth", err
+	return port, ok && port.Name == name && port.Kind == "veth", err
 }
 
 func (g *VLANGateway) Observe(_ context.Context, env Env) (engine.State, error) {
