@@ -41,8 +41,18 @@ func images(t *testing.T, dir, verb string) []string {
 // state directory.
 func TestRules01And02KilledAtEverySystemCall(t *testing.T) {
 	t.Parallel()
-	for _, verb := range []string{"add", "del"} {
-		t.Run(verb, func(t *testing.T) {
+	tests := []struct {
+		name, verb string
+		others     []string // in the order of their ADD
+	}{
+		{name: "ADD, alone", verb: "add", others: []string{"me"}},
+		{name: "DEL, alone", verb: "del", others: []string{"me"}},
+		{name: "ADD, above another", verb: "add", others: []string{"other", "me"}},
+		{name: "DEL, above another", verb: "del", others: []string{"other", "me"}},
+		{name: "DEL, below another", verb: "del", others: []string{"me", "other"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			dir := tmpRoot(t)
 			n, err := nodeAt(dir)
@@ -50,24 +60,27 @@ func TestRules01And02KilledAtEverySystemCall(t *testing.T) {
 				t.Fatal(err)
 			}
 			first := furnish(n.w, "me")
-			if verb == "del" {
-				_, list := wholePlan("me")
-				n.mustAdd(t, attach("me", "1"), list...)
+			for _, owner := range test.others {
+				if owner != "me" || test.verb == "del" {
+					_, list := wholePlan(owner)
+					n.mustAdd(t, attach(owner, "1"), list...)
+				}
 			}
-			list := images(t, dir, verb)
+			list := images(t, dir, test.verb)
+			t.Logf("%d images", len(list))
 			if len(list) < 50 {
 				t.Errorf("%d system calls: too few to be true", len(list))
 			}
-			t.Logf("%d images", len(list))
 			for i, image := range list {
-				recoverImage(t, image, i%2 == 0, first)
+				recoverImage(t, image, i%2 == 0, len(test.others) > 1, first)
 			}
 		})
 	}
 }
 
-func recoverImage(t *testing.T, image string, addFirst bool, first map[string]thingAt) {
+func recoverImage(t *testing.T, image string, addFirst, other bool, first map[string]thingAt) {
 	t.Helper()
+	name := filepath.Base(image)
 	n, err := nodeAt(image)
 	if err != nil {
 		t.Fatal(err)
@@ -76,11 +89,20 @@ func recoverImage(t *testing.T, image string, addFirst bool, first map[string]th
 	h := attach("me", "1")
 	if addFirst {
 		if err := n.addWithFacts(h, list); err != nil && !errors.Is(err, ErrDone) {
-			t.Fatalf("%s: ADD: %v", filepath.Base(image), err)
+			t.Fatalf("%s: ADD: %v", name, err)
 		}
 	}
 	if err := n.del(h, list); err != nil {
-		t.Fatalf("%s: DEL: %v", filepath.Base(image), err)
+		t.Fatalf("%s: DEL: %v", name, err)
+	}
+	if other {
+		things := n.w.things()
+		_, vrf := things["common vrf"]
+		_, table := things["common table@1"]
+		if mtu := things["setting mtu"].Value; !vrf || !table || mtu != "other" {
+			t.Errorf("%s: the other's: vrf %v, table %v, mtu %s", name, vrf, table, mtu)
+		}
+		n.mustDel(t, attach("other", "1"))
 	}
 	wantThings(t, n.w.things("ensured"), first)
 	left := stateFiles(t, n.Journal.Root())
@@ -88,7 +110,7 @@ func recoverImage(t *testing.T, image string, addFirst bool, first map[string]th
 	fact := "locks/" + attachment.Digest("tables")
 	left = slices.DeleteFunc(left, func(name string) bool { return name == fact && !addFirst })
 	if len(left) > 0 {
-		t.Errorf("%s: left in the state directory: %q", filepath.Base(image), left)
+		t.Errorf("%s: left in the state directory: %q", name, left)
 	}
 	if t.Failed() {
 		t.FailNow()
