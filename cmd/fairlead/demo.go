@@ -156,7 +156,7 @@ func (d *demo) path(name string) string { return filepath.Join(d.dir, name) }
 
 func (d *demo) showPlan(ctx context.Context) error {
 	f := runtimeFlags{id: "demo-1", ifname: "eth0", path: d.path("bin")}
-	runs, err := plan(ctx, &f, d.path("demo.conflist"), "")
+	runs, err := plan(ctx, &f, d.path("demo.conflist"), d.path("demo-1"))
 	if err != nil {
 		return err
 	}

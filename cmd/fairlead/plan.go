@@ -31,6 +31,9 @@ derived from the attachment follow --id and --ifname.`,
 			if f.id == "" {
 				f.id = "example"
 			}
+			if netns == "" {
+				netns = f.id // stands for a namespace that is yet to be made
+			}
 			runs, err := plan(cmd.Context(), &f, args[0], netnsPath(netns))
 			if err != nil {
 				return err
