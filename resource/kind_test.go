@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-net/fairlead/engine"
@@ -46,7 +45,7 @@ func (m faultMode) failing(env Env, n int) (faulty Env, fired func() bool) {
 // out, in each of the ways that have been read as "absent" (case 17); and done
 // without an answer.
 var faultModes = []faultMode{
-	{"refused", false, inTurn{unix.EBUSY, unix.EPERM, unix.ENOBUFS, nl.ErrDumpInterrupted}},
+	{"refused", false, inTurn{unix.EBUSY, unix.EPERM, unix.ENOBUFS, unix.EINTR}},
 	{"unanswered", true, &kernel.Error{Errno: unix.ENOBUFS, Unanswered: true}},
 }
 

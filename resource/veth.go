@@ -101,7 +101,15 @@ func (v *Veth) Create(_ context.Context, env Env) error {
 		return engine.Partial(err)
 	}
 	v.HostIndex = host.Index
-	return engine.Partial(env.Host.SetLink(host.Index, kernel.LinkChange{Alias: &v.Alias}))
+	if err := env.Host.SetLink(host.Index, kernel.LinkChange{Alias: &v.Alias}); err != nil {
+		return engine.Partial(err)
+	}
+	if v.Master != "" {
+		return nil // what comes in by a port is the bridge's
+	}
+	// Else whoever is in the container could give the host a default route. Its
+	// end is down as yet.
+	return engine.Partial(acceptNoRA(env.Host, v.Host))
 }
 
 // spec puts all that the kernel takes in one message into it.

@@ -30,7 +30,7 @@ func TestVeth(t *testing.T) {
 			testKind(t, kindTest{
 				setup: func(t *testing.T, env Env) { made(t, env, newBridge()) },
 				fresh: func() Resource { v := testVeth(); change(v); return v },
-				calm:  name != "port",
+				calm:  name != "port" && name != "host down",
 			})
 		})
 	}
@@ -135,4 +135,17 @@ func TestRule14PrevResultWins(t *testing.T) {
 	v.ExpectLink("eth0", "02:00:00:00:00:09", 1300)
 	v.ExpectLink("cni0", "02:00:00:00:00:01", 9000)
 	wantState(t, env, v, engine.IsPresent)
+}
+
+// A container must not be able to give the host a route.
+func TestVethIgnoresRouterAdvertisements(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	v := testVeth()
+	made(t, env, v)
+	value, ok, err := env.Host.Sysctl("net/ipv6/conf/" + v.Host + "/accept_ra")
+	noError(t, err)
+	if !ok || value != "0" {
+		t.Errorf("accept_ra is %q", value)
+	}
 }
