@@ -46,12 +46,10 @@ func (c *call) add(ctx context.Context) (*current.Result, error) {
 	return nil, c.rollback(adding, err)
 }
 
-// rollback has its own time: that the call's was used up must not keep it from
-// cleaning.
+// rollback is not bound by the call's context: that it ended must not keep it
+// from cleaning.
 func (c *call) rollback(adding *engine.Call[resource.Env], cause error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	if err := adding.Rollback(ctx); err != nil {
+	if err := adding.Rollback(context.Background()); err != nil {
 		return withCode(Code(cause), fmt.Errorf("%w; then, rolling back: %w", cause, err))
 	}
 	return cause

@@ -32,11 +32,6 @@ type Runner struct {
 	Stderr  io.Writer
 }
 
-// lockWait bounds how long a call waits for a lock that another holds; then the
-// runtime is told to try again (code 11). It is well under what runtimes give a
-// whole call.
-const lockWait = 30 * time.Second
-
 // Main acts as the plugin of that name, once, and gives the exit status. What
 // the protocol prints is printed last.
 func (r *Runner) Main(name string) int {
@@ -154,8 +149,6 @@ func (r *Runner) run(ctx context.Context, plugin Plugin, req *Request) (result *
 		}
 		c.log(start, err)
 	}()
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
 	c.open()
 	return c.do(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,8 +32,12 @@ func (l *Lock) drop() {
 	l.Unlock()
 }
 
-// flock takes the lock how (LOCK_SH or LOCK_EX) on f; waiting ends with ctx,
-// and is then ErrBusy. On failure f is closed: a waiter that was given up may
+// lockWait bounds how long a call waits for a lock that another holds. It is
+// well under what runtimes give a whole call.
+const lockWait = 30 * time.Second
+
+// flock takes the lock how (LOCK_SH or LOCK_EX) on f; waiting ends with ctx, or
+// after lockWait, and is then ErrBusy. On failure f is closed: a waiter that was given up may
 // still get the lock, and must let it go.
 func flock(ctx context.Context, f *os.File, how int) (*Lock, error) {
 	err := flockNow(f, how)
@@ -52,6 +57,8 @@ func flock(ctx context.Context, f *os.File, how int) (*Lock, error) {
 }
 
 func flockWait(ctx context.Context, f *os.File, how int) (*Lock, error) {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
 	got := make(chan error, 1)
 	go func() { got <- retryEINTR(func() error { return unix.Flock(int(f.Fd()), how) }) }()
 	select {
