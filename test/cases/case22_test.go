@@ -41,6 +41,9 @@ func TestCase22STATUSSaysWhenDelegateIsMissing(t *testing.T) {
 func TestRule19NoStateDirectory(t *testing.T) {
 	each(t, everything(), func(s *scene) {
 		a := s.attach()
+		// What the kernel gives lo with its first up, it does not take back.
+		s.h.MustRunIn(a.Netns, "ip", "link", "set", "lo", "up")
+		s.h.MustRunIn(a.Netns, "ip", "link", "set", "lo", "down")
 		before, within := s.h.Snapshot(), s.h.SnapshotIn(a.Netns)
 		a.MustAdd(s)
 		s.h.RemoveAll("/run/fairlead")

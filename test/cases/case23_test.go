@@ -3,6 +3,8 @@ package cases
 import (
 	"strings"
 	"testing"
+
+	"github.com/fairlead-net/fairlead/test/host"
 )
 
 // TestCase23GCRemovesWhatIsStale: GC does nothing.
@@ -39,5 +41,23 @@ func TestRule15GCKeepsWhatLives(t *testing.T) {
 		}
 		s.untouched(a, within)
 		s.healthy(a, r)
+	})
+}
+
+// TestRule15DelegateKeepsWhatLives: whoever keeps an attachment tells its
+// delegate to keep it too, or the delegate gives its address away.
+func TestRule15DelegateKeepsWhatLives(t *testing.T) {
+	each(t, interfaces(), func(s *scene) {
+		a, records := s.recorded()
+		a.MustAdd(s)
+		_ = a.GC()
+		for _, got := range host.Records(s, records, "GC") {
+			if valid, _ := got.Stdin["cni.dev/valid-attachments"].([]any); len(valid) != 1 {
+				s.Errorf("the delegate of an attachment that was kept is told to keep %v", valid)
+			}
+		}
+		if n := len(host.Records(s, records, "DEL")); n != 0 {
+			s.Errorf("the delegate got %d DELs for an attachment that was kept", n)
+		}
 	})
 }

@@ -1,7 +1,6 @@
 package crash
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -144,13 +143,16 @@ func (s *scene) slaughter(verb string, times int, prepare func(*testing.T) (host
 	hit := 0
 	for n := range times {
 		way := ways[n%len(ways)]
-		at := time.Duration(s.chance.Int64N(int64(usual + usual/10)))
+		at := time.Duration(s.chance.Int64N(int64(usual)))
 		what := fmt.Sprintf("%s number %d killed after %s, then %s", verb, n, at, way.name)
 		ok := s.Run(fmt.Sprint(n), func(t *testing.T) {
 			a, within := prepare(t)
-			o := kill(t, a.Prepare(verb), at)
-			if o.Exit < 0 {
+			exit, took := kill(t, a.Prepare(verb), at)
+			if exit < 0 {
 				hit++
+				usual += usual / 20
+			} else {
+				usual = took // the machine is less busy than it was
 			}
 			gone := way.end(t, a)
 			if !gone {
@@ -165,7 +167,7 @@ func (s *scene) slaughter(verb string, times int, prepare func(*testing.T) (host
 			s.Fatalf("%s", what) // what is left would be found again each time
 		}
 	}
-	s.Logf("%d of %d calls were hit; such a call takes %s", hit, times, usual)
+	s.Logf("%d of %d calls were hit", hit, times)
 	if hit < times/2 {
 		s.Errorf("only %d of %d calls were killed: the test proves little", hit, times)
 	}
@@ -191,17 +193,25 @@ func (s *scene) usual(verb string) time.Duration {
 	return shortest
 }
 
-// kill starts a call and kills it, with its children, after some time.
-func kill(t *testing.T, c *host.Cmd, after time.Duration) host.Outcome {
+// kill starts a call and kills it, with its children, after some time. It
+// returns the exit status, -1 if the call was hit, and how long it lived.
+func kill(t *testing.T, c *host.Cmd, after time.Duration) (exit int, took time.Duration) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	c.Stdout, c.Stderr = &out, &errs
 	c.SysProcAttr.Setpgid = true
+	began := time.Now()
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(after) // the instant of death is what this test varies
-	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
-	_ = c.Wait()
-	return host.Outcome{Stdout: out.String(), Stderr: errs.String(), Exit: c.ProcessState.ExitCode()}
+	ended := make(chan time.Duration, 1)
+	go func() {
+		_ = c.Wait()
+		ended <- time.Since(began)
+	}()
+	select {
+	case took = <-ended:
+	case <-time.After(after):
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+		took = <-ended
+	}
+	return c.ProcessState.ExitCode(), took
 }

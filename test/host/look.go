@@ -82,8 +82,8 @@ func (h *Host) links(netns string) (Picture, error) {
 	}
 	p := linkFacts(lists[0])
 	for _, r := range lists[1] {
-		if dst := r.text("dst"); r.text("protocol") == "kernel" && (strings.HasPrefix(dst, "fe80:") || strings.HasPrefix(dst, "ff00:")) {
-			continue // comes by itself, some time after its link is up
+		if r.text("protocol") == "kernel" && followsFromAddress(r) {
+			continue // and comes some time after it
 		}
 		p = append(p, Fact{"route", r.text("dev"), r.pick("type", "dst", "gateway", "via", "nexthops", "encap", "table", "protocol", "scope", "prefsrc", "metric", "metrics")})
 	}
@@ -96,6 +96,13 @@ func (h *Host) links(netns string) (Picture, error) {
 		}
 	}
 	return p, nil
+}
+
+// followsFromAddress is true for a route that the kernel makes for an address,
+// or for a link that is up: the address or the link says as much.
+func followsFromAddress(route object) bool {
+	dst := route.text("dst")
+	return route.text("table") == "local" || strings.HasPrefix(dst, "fe80:") || strings.HasPrefix(dst, "ff00:")
 }
 
 func linkFacts(list []object) Picture {
