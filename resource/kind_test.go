@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -57,7 +58,8 @@ func (inTurn) Error() string { return "one of several" }
 // failing gives env with one call that fails, in either namespace: the n-th,
 // with err. fired tells whether it came to that.
 func failing(env Env, n int, after bool, err error) (faulty Env, fired func() bool) {
-	if several, ok := err.(inTurn); ok {
+	var several inTurn
+	if errors.As(err, &several) {
 		err = several[n%len(several)]
 	}
 	var seen atomic.Int64
@@ -203,9 +205,13 @@ func testKind(t *testing.T, k kindTest) {
 		t.Run(mode.name, func(t *testing.T) {
 			t.Parallel()
 			env := k.env(t)
-			for n := 1; k.createFails(t, env, n, mode); n++ {
+			n := 1
+			for k.createFails(t, env, n, mode) {
+				n++
 			}
-			for n := 1; k.removeFails(t, env, n, mode); n++ {
+			n = 1
+			for k.removeFails(t, env, n, mode) {
+				n++
 			}
 		})
 	}
