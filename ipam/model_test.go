@@ -30,8 +30,9 @@ type model struct {
 
 func TestStoreAgainstModel(t *testing.T) {
 	t.Parallel()
+	root := memory(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "")
+		dir, err := os.MkdirTemp(root, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fairlead-net/fairlead/attachment"
+	"github.com/fairlead-net/fairlead/test/host"
 )
 
 // The test binary is also the process that allocates: FAIRLEAD_TEST_IPAM has
@@ -126,7 +127,7 @@ func unique(tb testing.TB, addrs []string, want int) {
 func TestSpec39ParallelProcesses(t *testing.T) {
 	t.Parallel()
 	const processes, each = 32, 7
-	b := newBench(t)
+	b := benchIn(t, t.TempDir())
 	addrs := together(t, processes, func(i int) ([]byte, error) {
 		return b.child("add", i*each, (i+1)*each).CombinedOutput()
 	})
@@ -143,7 +144,7 @@ func TestSpec39ParallelProcesses(t *testing.T) {
 // next DEL leaves nothing.
 func TestKilledProcess(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := benchIn(t, t.TempDir())
 	for range 60 {
 		cmd := b.child("both", 1, 4)
 		out, err := cmd.StdoutPipe()
@@ -169,23 +170,6 @@ func TestKilledProcess(t *testing.T) {
 		}
 		b.expect(nil)
 	}
-}
-
-// reference gives the reference host-local: FAIRLEAD_REFERENCE_DIR has it, or
-// it is built.
-func reference(tb testing.TB) string {
-	tb.Helper()
-	if dir := os.Getenv("FAIRLEAD_REFERENCE_DIR"); dir != "" {
-		return filepath.Join(dir, "host-local")
-	}
-	dir := tb.TempDir()
-	cmd := exec.Command("go", "install", "github.com/containernetworking/plugins/plugins/ipam/host-local@v1.10.0")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		tb.Fatalf("the reference plugin can't be built: %v\n%s", err, out)
-	}
-	return filepath.Join(dir, "host-local")
 }
 
 // referenceCall runs a verb of the reference on the same leases.
@@ -215,7 +199,7 @@ func referenceAddr(out []byte) (string, error) {
 
 func TestReferencePlugin(t *testing.T) {
 	t.Parallel()
-	bin := reference(t)
+	bin := filepath.Join(host.Reference(t), "host-local")
 	set := mustSet(t, WireRange{Subnet: "10.0.0.0/24"})
 	must := func(t *testing.T, b *bench, verb string, n int) []byte {
 		t.Helper()
@@ -227,7 +211,7 @@ func TestReferencePlugin(t *testing.T) {
 	}
 	t.Run("Rule13 theirs, then ours", func(t *testing.T) {
 		t.Parallel()
-		b := newBench(t)
+		b := benchIn(t, t.TempDir())
 		addr, err := referenceAddr(must(t, b, "ADD", 1))
 		if err != nil {
 			t.Fatal(err)
@@ -244,7 +228,7 @@ func TestReferencePlugin(t *testing.T) {
 	})
 	t.Run("Rule13 ours, then theirs", func(t *testing.T) {
 		t.Parallel()
-		b := newBench(t)
+		b := benchIn(t, t.TempDir())
 		b.add(owner(1), set)
 		must(t, b, "CHECK", 1)
 		if out, err := b.referenceCall(bin, "ADD", owner(1)); err == nil {
@@ -268,7 +252,7 @@ func TestReferencePlugin(t *testing.T) {
 	})
 	t.Run("Rule13 their GC", func(t *testing.T) {
 		t.Parallel()
-		b := newBench(t)
+		b := benchIn(t, t.TempDir())
 		b.add(owner(1), set)
 		b.add(owner(2), set)
 		must(t, b, "GC", 0)
@@ -280,7 +264,7 @@ func TestReferencePlugin(t *testing.T) {
 	t.Run("in parallel", func(t *testing.T) {
 		t.Parallel()
 		const processes, each = 16, 3
-		b := newBench(t)
+		b := benchIn(t, t.TempDir())
 		addrs := together(t, 2*processes, func(i int) ([]byte, error) {
 			if i < processes {
 				return b.child("add", i*each, (i+1)*each).CombinedOutput()
