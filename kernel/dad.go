@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,6 +47,9 @@ func (e *DADFailedError) Error() string {
 
 // tentative says whether any of addrs is still being examined.
 func (n *Namespace) tentative(link int, addrs []netip.Addr) (bool, error) {
+	if !slices.ContainsFunc(addrs, netip.Addr.Is6) {
+		return false, nil
+	}
 	all, err := dump(n, newRequest(unix.RTM_GETADDR, 0, ifAddr(unix.AF_INET6, 0, 0, link)), decodeAddress)
 	if err != nil {
 		return false, err

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"encoding/binary"
-	"errors"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -63,8 +62,8 @@ func dump[T any](n *Namespace, r *request, decode func(b []byte) (T, bool, error
 
 // socket gives the namespace's socket, with n.mu held.
 func (n *Namespace) socket() (*socket, error) {
-	if n.closed {
-		return nil, errors.New("the namespace was closed")
+	if n.closed.Load() {
+		return nil, errClosed
 	}
 	if n.sock == nil {
 		err := n.do(func() (err error) {

@@ -103,11 +103,12 @@ const vethInfoPeer = 1
 
 func (k VethKind) encode(e *encoder) error {
 	up := b2u32(k.Peer.Up) * unix.IFF_UP
+	var err error
 	e.nest(vethInfoPeer, func() {
 		e.b = append(e.b, ifInfo(k.Peer.Index, up, up)...)
-		k.Peer.encodeCommon(e)
+		err = k.Peer.encodeCommon(e)
 	})
-	return nil
+	return err
 }
 
 func (k BridgeKind) encode(e *encoder) error {

@@ -40,7 +40,9 @@ func (n *Namespace) newLink(s LinkSpec) error {
 	if s.Master != 0 {
 		r.u32(unix.IFLA_MASTER, uint32(s.Master))
 	}
-	s.encodeCommon(&r.encoder)
+	if err := s.encodeCommon(&r.encoder); err != nil {
+		return err
+	}
 	if err := encodeInfo(&r.encoder, s.Kind, nil); err != nil {
 		return err
 	}
@@ -101,7 +103,7 @@ func (n *Namespace) encodeParent(e *encoder, s LinkSpec) error {
 }
 
 // encodeCommon appends what a veth's peer may have too.
-func (s LinkSpec) encodeCommon(e *encoder) {
+func (s LinkSpec) encodeCommon(e *encoder) error {
 	if s.Name != "" {
 		e.str(unix.IFLA_IFNAME, s.Name)
 	}
@@ -120,9 +122,7 @@ func (s LinkSpec) encodeCommon(e *encoder) {
 	if s.NumRxQueues != 0 {
 		e.u32(unix.IFLA_NUM_RX_QUEUES, uint32(s.NumRxQueues))
 	}
-	if s.Netns != nil {
-		e.u32(unix.IFLA_NET_NS_FD, uint32(s.Netns.fd))
-	}
+	return e.namespace(unix.IFLA_NET_NS_FD, s.Netns)
 }
 
 // encodeInfo appends IFLA_LINKINFO: the link's kind with what belongs to it,

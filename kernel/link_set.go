@@ -37,7 +37,9 @@ func (n *Namespace) setLink(index int, c LinkChange) error {
 	if c.MTU != nil {
 		common.MTU = *c.MTU
 	}
-	common.encodeCommon(&r.encoder)
+	if err := common.encodeCommon(&r.encoder); err != nil {
+		return err
+	}
 	encodeAddrGen(&r.encoder, c.AddrGenMode)
 	if typ == unix.RTM_NEWLINK {
 		if err := encodeInfo(&r.encoder, c.Info, c.Port); err != nil {

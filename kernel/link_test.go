@@ -97,6 +97,28 @@ func TestLinkLookUps(t *testing.T) {
 	}
 }
 
+// TestLinkByAlternativeName: it is found, and no link can have that name.
+func TestLinkByAlternativeName(t *testing.T) {
+	t.Parallel()
+	n := newNS(t)
+	a := addLink(t, n, LinkSpec{Name: "a", Kind: IFBKind{}})
+	long := strings.Repeat("x", 100)
+	r := newRequest(unix.RTM_NEWLINKPROP, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_APPEND, ifInfo(a.Index, 0, 0))
+	r.nest(unix.IFLA_PROP_LIST|unix.NLA_F_NESTED, func() {
+		r.str(unix.IFLA_ALT_IFNAME, "other")
+		r.str(unix.IFLA_ALT_IFNAME, long)
+	})
+	must(t, n.change(r))
+	for _, name := range []string{"other", long} {
+		if l := link(t, n, name); l.Index != a.Index || l.Name != "a" || strings.Join(l.AltNames, " ") != "other "+long {
+			t.Errorf("%+v", l)
+		}
+	}
+	if err := n.AddLink(LinkSpec{Name: "other", Kind: IFBKind{}}); !Exists(err) {
+		t.Error(err)
+	}
+}
+
 func TestSetLink(t *testing.T) {
 	t.Parallel()
 	n, o := newNS(t), newNS(t)

@@ -1,9 +1,11 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,7 +35,7 @@ type handle struct {
 
 	mu     sync.Mutex // guards sock, and is held through an exchange
 	sock   *socket    // opened by the first call
-	closed bool
+	closed atomic.Bool
 
 	nft nftConn // for nftables, apart from the above
 }
@@ -130,6 +132,17 @@ func identify(fd int) (identity, error) {
 	return identity{dev: uint64(st.Dev), ino: st.Ino}, nil
 }
 
+var errClosed = errors.New("the namespace was closed")
+
+// descriptor is what names the namespace to the kernel. Once it is closed the
+// number may be another file's.
+func (n *Namespace) descriptor() (int, error) {
+	if n.closed.Load() {
+		return -1, errClosed
+	}
+	return n.fd, nil
+}
+
 // Name is for messages: "host", or the path that it was opened by.
 func (n *Namespace) Name() string { return n.name }
 
@@ -181,14 +194,14 @@ func (n *Namespace) IsInitial() (bool, error) {
 	return err == nil && (cookie == initialCookie || n.id.ino == initialInode), err
 }
 
-// Close lets go of the namespace, in every view of it.
+// Close lets go of the namespace, in every view of it. No call upon it, or with
+// it among the arguments, may be going on.
 func (n *Namespace) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed {
+	if n.closed.Swap(true) {
 		return nil
 	}
-	n.closed = true
 	n.drop()
 	n.closeNft()
 	return unix.Close(n.fd)

@@ -9,12 +9,17 @@ import (
 
 // Do calls f on a thread that is inside the namespace, and returns what it
 // returns. A panic of f is passed on to the caller. f must not start
-// goroutines that need to be inside: they run elsewhere.
+// goroutines that need to be inside: they run elsewhere. Calls upon n that need
+// such a thread (sysctls) cost less from within f.
 func (n *Namespace) Do(f func() error) error {
 	return n.call("netns.do", "", func() error { return n.do(f) })
 }
 
 func (n *Namespace) do(f func() error) error {
+	fd, err := n.descriptor()
+	if err != nil {
+		return err
+	}
 	runtime.LockOSThread()
 	here, err := n.isCurrent()
 	if err == nil && here {
@@ -26,7 +31,7 @@ func (n *Namespace) do(f func() error) error {
 		return err
 	}
 	return onOwnThread(func(home int) error {
-		if err := unix.Setns(n.fd, unix.CLONE_NEWNET); err != nil {
+		if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("enter: %w", err)
 		}
 		return f()

@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -226,5 +227,19 @@ func TestClosedNamespace(t *testing.T) {
 	must(t, view.Close())
 	if _, ok, err := n.Link("lo"); err == nil || ok {
 		t.Errorf("a closed namespace answers: %v, %v", ok, err)
+	}
+	o := newNS(t)
+	for name, err := range map[string]error{
+		"do":      n.Do(func() error { return nil }),
+		"peer":    o.AddLink(LinkSpec{Name: "a", Kind: VethKind{Peer: LinkSpec{Name: "b", Netns: n}}}),
+		"netns":   o.AddLink(LinkSpec{Name: "a", Kind: IFBKind{}, Netns: n}),
+		"parent":  o.AddLink(LinkSpec{Name: "a", Kind: MacvlanKind{}, Parent: 1, ParentNetns: n}),
+		"move":    o.SetLink(1, LinkChange{Netns: n}),
+		"sysctl":  n.SetSysctl("net/ipv4/conf/lo/arp_notify", "1"),
+		"address": n.WaitDAD(t.Context(), 1, []netip.Addr{addr("::1")}),
+	} {
+		if !errors.Is(err, errClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

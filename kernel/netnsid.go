@@ -3,6 +3,7 @@ package kernel
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,7 +25,9 @@ func (n *Namespace) netnsID(of *Namespace) (int, error) {
 		return id, err
 	}
 	r := newRequest(unix.RTM_NEWNSID, 0, rtGen())
-	r.u32(unix.NETNSA_FD, uint32(of.fd))
+	if err := r.namespace(unix.NETNSA_FD, of); err != nil {
+		return 0, err
+	}
 	r.u32(unix.NETNSA_NSID, ^uint32(0)) // any
 	// EEXIST: another call was quicker.
 	if err := n.change(r); err != nil && !Exists(err) {
@@ -41,7 +44,9 @@ func (n *Namespace) netnsID(of *Namespace) (int, error) {
 func (n *Namespace) getNetnsID(of *Namespace) (int, error) {
 	id := unix.NETNSA_NSID_NOT_ASSIGNED
 	r := newRequest(unix.RTM_GETNSID, 0, rtGen())
-	r.u32(unix.NETNSA_FD, uint32(of.fd))
+	if err := r.namespace(unix.NETNSA_FD, of); err != nil {
+		return id, err
+	}
 	err := n.get(r, func(b []byte) error {
 		if len(b) < unix.SizeofRtGenmsg {
 			return errMalformed
@@ -54,6 +59,19 @@ func (n *Namespace) getNetnsID(of *Namespace) (int, error) {
 		})
 	})
 	return id, err
+}
+
+// namespace appends a descriptor of o; nil is left out.
+func (e *encoder) namespace(t uint16, o *Namespace) error {
+	if o == nil {
+		return nil
+	}
+	fd, err := o.descriptor()
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.name, err)
+	}
+	e.u32(t, uint32(fd))
+	return nil
 }
 
 // rtGen is struct rtgenmsg, with the padding behind it.

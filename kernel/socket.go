@@ -19,8 +19,8 @@ type socket struct {
 const (
 	// answerTimeout is for an answer that was sent already: it is there, or lost.
 	answerTimeout = 60 // seconds
-	// receiveBuffer is more than the kernel puts into one message of a dump.
-	receiveBuffer = 64 << 10
+	// receiveBuffer is as much as the kernel puts into one message of a dump.
+	receiveBuffer = 32 << 10
 )
 
 // openSocket opens one in the namespace of the calling thread, with the
