@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"os/exec"
 	"slices"
@@ -612,7 +613,7 @@ func TestRule17MasqueradeFlatCost(t *testing.T) {
 	t.Parallel()
 	env := newEnv(t)
 	made(t, env, &MasqueradeTable{})
-	for i := range 300 {
+	for i := range 50 {
 		other := iptablesTwin()
 		other.Container = fmt.Sprint("other", i)
 		made(t, env, other)
@@ -851,58 +852,83 @@ func TestMasqueradeSweep(t *testing.T) {
 // masquerading is there from its Create to its Remove.
 func TestMasqueradeNeverDisturbsAnother(t *testing.T) {
 	t.Parallel()
-	for _, backend := range backends {
-		t.Run(backend, func(t *testing.T) {
-			t.Parallel()
-			ctx := context.Background()
-			rapid.Check(t, func(rt *rapid.T) {
-				env := newEnv(t)
-				live := map[int]*Masquerade{}
-				steps := 40
-				if backend == BackendIPTables {
-					steps = 6 // each forks
-				}
-				for range rapid.IntRange(1, steps).Draw(rt, "steps") {
-					// Few names and addresses, so that they meet.
-					which := rapid.IntRange(0, 5).Draw(rt, "which")
-					id := attachment.ID{Network: "n", Container: fmt.Sprint("c", which/2), IfName: fmt.Sprint("eth", which%2)}
-					switch m := live[which]; {
-					case m == nil && rapid.Bool().Draw(rt, "late"):
-						if err := (&Masquerade{Network: id.Network, Container: id.Container, IfName: id.IfName, Backend: backend}).Remove(ctx, env); err != nil {
-							rt.Fatal(err)
-						}
-					case m == nil:
-						// Two interfaces of one container have each its own.
-						addr := fmt.Sprintf("10.0.0.%d/24", 1+2*rapid.IntRange(0, 1).Draw(rt, "addr")+which%2)
-						m = NewMasquerade(id, prefixes(addr)...)
-						m.Backend = backend
-						if err := m.Create(ctx, env); err != nil {
-							rt.Fatal(err)
-						}
-						live[which] = m
-					default:
-						if rapid.Bool().Draw(rt, "without a journal") {
-							m = remembered(m)
-						}
-						if err := m.Remove(ctx, env); err != nil {
-							rt.Fatal(err)
-						}
-						delete(live, which)
-						if s, err := m.Observe(ctx, env); err != nil || s.Is != engine.IsAbsent {
-							rt.Fatalf("%v, %v after Remove", s, err)
-						}
-					}
-					for _, m := range live {
-						if s, err := m.Observe(ctx, env); err != nil || s.Is != engine.IsPresent {
-							rt.Fatalf("%s: %v, %v", m.Key(), s, err)
-						}
-					}
-				}
-				_ = env.Host.Close()
-				_ = env.Container.Close()
-			})
+	t.Run(BackendNftables, func(t *testing.T) {
+		t.Parallel()
+		env := newEnv(t)
+		rapid.Check(t, func(rt *rapid.T) {
+			draw := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "choice") }
+			if err := comeAndGo(env, BackendNftables, 1+draw(30), draw); err != nil {
+				rt.Fatal(err)
+			}
 		})
+	})
+	t.Run(BackendIPTables, func(t *testing.T) { // fewer: each step forks
+		t.Parallel()
+		env := newEnv(t)
+		for seed := range uint64(3) {
+			if err := comeAndGo(env, BackendIPTables, 12, rand.New(rand.NewPCG(seed, 0)).IntN); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+	})
+}
+
+// comeAndGo adds and removes attachments, few enough that their names and
+// addresses meet, and looks at all that live after each step.
+func comeAndGo(env Env, backend string, steps int, draw func(n int) int) error {
+	ctx := context.Background()
+	live := map[int]*Masquerade{}
+	for range steps {
+		which := draw(6)
+		m := live[which]
+		forget := draw(2) == 0
+		switch {
+		case m != nil:
+			if err := removeAndLook(ctx, env, m, forget); err != nil {
+				return err
+			}
+			delete(live, which)
+		default:
+			id := attachment.ID{Network: "n", Container: fmt.Sprint("c", which/2), IfName: fmt.Sprint("eth", which%2)}
+			// Two interfaces of one container have each an address of its own.
+			m = NewMasquerade(id, prefixes(fmt.Sprintf("10.0.0.%d/24", 1+2*draw(2)+which%2))...)
+			m.Backend = backend
+			if forget { // a late DEL
+				if err := remembered(m).Remove(ctx, env); err != nil {
+					return err
+				}
+				break
+			}
+			if err := m.Create(ctx, env); err != nil {
+				return err
+			}
+			live[which] = m
+		}
+		for _, m := range live {
+			if s, err := m.Observe(ctx, env); err != nil || s.Is != engine.IsPresent {
+				return fmt.Errorf("%s: %v, %w", m.Key(), s, err)
+			}
+		}
 	}
+	for _, m := range live {
+		if err := removeAndLook(ctx, env, m, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func removeAndLook(ctx context.Context, env Env, m *Masquerade, forget bool) error {
+	if forget {
+		m = remembered(m)
+	}
+	if err := m.Remove(ctx, env); err != nil {
+		return err
+	}
+	if s, err := m.Observe(ctx, env); err != nil || s.Is != engine.IsAbsent {
+		return fmt.Errorf("%s after Remove: %v, %w", m.Key(), s, err)
+	}
+	return nil
 }
 
 func BenchmarkMasquerade(b *testing.B) {
