@@ -65,7 +65,17 @@ func (w *Wire) Config(argIP string) (*Config, error) {
 	if _, err := assign(c.Ranges, c.Requested); err != nil {
 		return nil, err
 	}
-	return c, nil
+	return c, CheckRoutes(c.Routes)
+}
+
+// CheckRoutes refuses routes that lead nowhere: no result could say them.
+func CheckRoutes(routes []*types.Route) error {
+	for n, r := range routes {
+		if r == nil || r.Dst.IP == nil {
+			return fmt.Errorf("routes %d: dst is missing", n)
+		}
+	}
+	return nil
 }
 
 // Place is the part of the configuration that says where leases are. It is

@@ -61,6 +61,8 @@ func TestConfig(t *testing.T) {
 		"args' request":     {`{"args":{"cni":{"ips":["10.1.2"]}},"ipam":{"subnet":"10.1.2.0/24"}}`, "", "!args.cni.ips"},
 		"of no range":       {`{"ipam":{"subnet":"10.1.2.0/24","rangeEnd":"10.1.2.20"}}`, "10.1.2.21", "!10.1.2.21 is in none of the ranges"},
 		"the gateway":       {`{"ipam":{"subnet":"10.1.2.0/24"}}`, "10.1.2.1", "!10.1.2.1 is the gateway"},
+		"route to nowhere":  {`{"ipam":{"subnet":"10.1.2.0/24","routes":[{"dst":"0.0.0.0/0"},{"gw":"10.1.2.1"}]}}`, "", "!routes 1: dst is missing"},
+		"no route":          {`{"ipam":{"subnet":"10.1.2.0/24","routes":[null]}}`, "", "!routes 0: dst is missing"},
 		"two of one set":    {`{"runtimeConfig":{"ips":["10.1.2.3"]},"ipam":{"subnet":"10.1.2.0/24"}}`, "10.1.2.4", "!which gives one address"},
 	}
 	for name, tt := range tests {

@@ -1,8 +1,6 @@
 package hostlocal
 
 import (
-	"fmt"
-
 	"github.com/fairlead-net/fairlead/cni"
 	"github.com/fairlead-net/fairlead/ipam"
 )
@@ -16,24 +14,19 @@ func parse(req *cni.Request) (*ipam.Config, error) {
 		return nil, err
 	}
 	wire.CNIVersion = req.Conf.CNIVersion
-	conf, err := read(req, &wire)
-	if err != nil {
-		return nil, cni.Errorf(cni.CodeConfig, "host-local: %w", err)
-	}
-	return conf, nil
-}
-
-func read(req *cni.Request, wire *ipam.Wire) (*ipam.Config, error) {
 	if req.Verb == cni.Del || req.Verb == cni.GC {
-		return wire.Place()
+		return coded(wire.Place())
 	}
 	arg := req.Arg("IP")
 	if _, _, err := ipam.ParseRequest(arg); err != nil {
-		return nil, cni.Errorf(cni.CodeEnvironment, "CNI_ARGS: IP: %w", err)
+		return nil, cni.Errorf(cni.CodeEnvironment, "host-local: CNI_ARGS: IP: %w", err)
 	}
-	conf, err := wire.Config(arg)
+	return coded(wire.Config(arg))
+}
+
+func coded(conf *ipam.Config, err error) (*ipam.Config, error) {
 	if err != nil {
-		return nil, fmt.Errorf("ipam: %w", err)
+		return nil, cni.Errorf(cni.CodeConfig, "host-local: %w", err)
 	}
 	return conf, nil
 }

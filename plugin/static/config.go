@@ -1,6 +1,7 @@
 package static
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -53,18 +54,22 @@ func parse(req *cni.Request) (*config, error) {
 	if err := req.Decode(&w); err != nil {
 		return nil, err
 	}
-	conf, err := w.read(req)
+	named, err := argAddresses(req)
+	if err != nil {
+		return nil, cni.Errorf(cni.CodeEnvironment, "static: CNI_ARGS: %w", err)
+	}
+	conf, err := w.read(req, named)
 	if err != nil {
 		return nil, cni.Errorf(cni.CodeConfig, "static: %w", err)
 	}
 	return conf, nil
 }
 
-func (w *wire) read(req *cni.Request) (*config, error) {
+func (w *wire) read(req *cni.Request, named []address) (*config, error) {
 	if w.IPAM == nil {
-		return nil, fmt.Errorf("the configuration has no ipam section")
+		return nil, errors.New("the configuration has no ipam section")
 	}
-	addrs, err := w.addresses(req)
+	addrs, err := w.addresses(named)
 	if err != nil {
 		return nil, err
 	}
@@ -73,27 +78,23 @@ func (w *wire) read(req *cni.Request) (*config, error) {
 			return nil, err
 		}
 	}
+	if err := ipam.CheckRoutes(w.IPAM.Routes); err != nil {
+		return nil, fmt.Errorf("ipam: %w", err)
+	}
 	return &config{addresses: addrs, routes: w.IPAM.Routes, dns: w.IPAM.DNS}, nil
 }
 
 // addresses are the runtime's where it gives any, else those of args, else
-// those of the configuration and of CNI_ARGS.
-func (w *wire) addresses(req *cni.Request) ([]address, error) {
-	given, err := w.configured()
-	if err != nil {
-		return nil, err
-	}
-	named, err := argAddresses(req)
-	if err != nil {
-		return nil, cni.Errorf(cni.CodeEnvironment, "CNI_ARGS: %w", err)
-	}
+// those of the configuration and the named ones, of CNI_ARGS.
+func (w *wire) addresses(named []address) ([]address, error) {
 	switch {
 	case len(w.Runtime.IPs) > 0:
 		return parseAll("runtimeConfig.ips", w.Runtime.IPs)
 	case len(w.Args.CNI.IPs) > 0:
 		return parseAll("args.cni.ips", w.Args.CNI.IPs)
 	}
-	return append(given, named...), nil
+	given, err := w.configured()
+	return append(given, named...), err
 }
 
 func (w *wire) configured() ([]address, error) {
