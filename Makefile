@@ -73,8 +73,23 @@ unit: ## all tests but the conformance suite, with the race detector (as root)
 conformance: ## the conformance suite and its table (as root)
 	cd test/conformance && go test -race -count=1 $(ARGS)
 
+# Suites that call finished binaries find them here: the guest should not build.
+GUEST     = $(CURDIR)/bin/guest
+REFERENCE = $(shell sed -n 's/.*ReferenceVersion = "\(.*\)"/\1/p' test/host/build.go)
+vmtest: export FAIRLEAD_TEST_PLUGINS = $(GUEST)/plugins
+vmtest: export FAIRLEAD_TEST_RECORDER = $(GUEST)/recorder
+vmtest: export FAIRLEAD_TEST_REFERENCE = $(GUEST)/reference-$(REFERENCE)
+
+.PHONY: guest
+guest: build
+	bin/fairlead install --to $(GUEST)/plugins
+	CGO_ENABLED=0 go build -trimpath -o $(GUEST)/recorder/recorder ./test/host/testdata/recorder
+	[ -d $(GUEST)/reference-$(REFERENCE) ] || { \
+		CGO_ENABLED=0 GOBIN=$(GUEST)/new go install github.com/containernetworking/plugins/plugins/...@$(REFERENCE); \
+		mv $(GUEST)/new $(GUEST)/reference-$(REFERENCE); }
+
 .PHONY: vmtest
-vmtest: ## the integration tests on Debian's kernel, in a virtual machine
+vmtest: guest ## the integration tests on Debian's kernel, in a virtual machine
 	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/vm ./test/vm
 ifeq ($(ARGS),)
 	go test -tags vmhost -run '^TestVM$$' ./test/vm
