@@ -37,7 +37,7 @@ func view(t testing.TB, n *Namespace) *Namespace {
 func interruptedDump(t *testing.T, tries int) (names []string, asked int, err error) {
 	t.Helper()
 	n := newNS(t)
-	crowd(t, n, 200)
+	crowd(t, n, 100)
 	other := view(t, n)
 	first := true
 	seen := map[string]bool{}
@@ -72,7 +72,7 @@ func TestDumpInterruptedOnce(t *testing.T) {
 		}
 		have[name] = true
 	}
-	for i := range 100 {
+	for i := range 50 {
 		if !have[fmt.Sprintf("a%d", i)] || !have[fmt.Sprintf("b%d", i)] {
 			t.Errorf("pair %d is missing", i)
 		}
@@ -116,7 +116,7 @@ func TestCase17InterruptedDumpIsNoAnswer(t *testing.T) {
 func TestLinksUnderChurn(t *testing.T) {
 	t.Parallel()
 	n := newNS(t)
-	crowd(t, n, 100)
+	crowd(t, n, 60)
 	other := view(t, n)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -134,7 +134,7 @@ func TestLinksUnderChurn(t *testing.T) {
 		}
 	})
 	lists := 0
-	for range 50 {
+	for range 20 {
 		all, err := n.Links()
 		if Interrupted(err) {
 			continue
@@ -147,13 +147,13 @@ func TestLinksUnderChurn(t *testing.T) {
 				stay++
 			}
 		}
-		if stay != 100 {
-			t.Errorf("%d of 100 links", stay)
+		if stay != 60 {
+			t.Errorf("%d of 60 links", stay)
 		}
 	}
 	close(stop)
 	wg.Wait()
-	t.Logf("%d of 50 lists", lists)
+	t.Logf("%d of 20 lists", lists)
 }
 
 // TestKernelsWords: the extended acknowledgement is in the error, of a change

@@ -18,9 +18,9 @@ func TestNoThreadLeftInside(t *testing.T) {
 	must(t, err)
 	a, b := newNS(t), newNS(t)
 	var wg sync.WaitGroup
-	for i := range 64 {
+	for i := range 32 {
 		wg.Go(func() {
-			for range 20 {
+			for range 8 {
 				for _, n := range []*Namespace{a, b} {
 					err := n.Do(func() error {
 						if err := checkInside(n); err != nil {
@@ -94,7 +94,7 @@ func TestThreadThatStraysIsNotReused(t *testing.T) {
 	home, err := os.Readlink("/proc/self/ns/net")
 	must(t, err)
 	n := newNS(t)
-	for range 50 {
+	for range 20 {
 		must(t, n.Do(func() error { return unix.Unshare(unix.CLONE_NEWNET) }))
 		done := make(chan bool)
 		go func() {
