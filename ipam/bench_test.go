@@ -33,7 +33,7 @@ func newBench(tb testing.TB) *bench {
 // files. Those with processes use the file system that TMPDIR is on.
 func memory(tb testing.TB) string {
 	tb.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "ipam-")
+	dir, err := os.MkdirTemp("/dev/shm", "ipam-") //nolint:usetesting // not on TMPDIR
 	if err != nil {
 		return tb.TempDir()
 	}
@@ -53,7 +53,7 @@ func benchIn(tb testing.TB, dir string) *bench {
 	}
 	b := &bench{TB: tb, tap: &tap{}, boot: filepath.Join(dir, "boot_id")}
 	b.Store = s.WithBootIDFile(b.boot)
-	b.Store.sys = b.tap
+	b.sys = b.tap
 	b.reboot("boot-one")
 	return b
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -25,15 +26,16 @@ type model struct {
 	leases map[string]modelLease
 	boot   string
 	boots  int
-	last   int // of the other suite's addresses
 }
 
 func TestStoreAgainstModel(t *testing.T) {
 	t.Parallel()
 	root := memory(t)
+	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(root, "")
-		if err != nil {
+		n++
+		dir := filepath.Join(root, strconv.Itoa(n))
+		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		m := &model{bench: benchIn(t, dir), leases: map[string]modelLease{}, boot: "boot-one"}
@@ -157,7 +159,7 @@ func (m *model) foreignRelease(t *rapid.T) {
 func (m *model) nextBoot(*rapid.T) {
 	m.boots++
 	m.boot = fmt.Sprintf("boot-%d", m.boots)
-	m.bench.reboot(m.boot)
+	m.reboot(m.boot)
 }
 
 func (m *model) sweep(t *rapid.T) {

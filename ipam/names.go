@@ -69,10 +69,6 @@ func validIfName(s string) bool {
 // leaseAddr reads the name of a lease file. ok is false for the other files of
 // a network's folder.
 func leaseAddr(name string) (addr netip.Addr, ok bool) {
-	// Most other names are told by their first letter, without an error made.
-	if name == "" || !strings.Contains("0123456789abcdefABCDEF:", name[:1]) {
-		return netip.Addr{}, false
-	}
 	addr, err := parseAddr(name)
 	return addr, err == nil
 }

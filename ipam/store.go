@@ -251,7 +251,10 @@ func waitFlock(ctx context.Context, sys files, fd, how int) error {
 		return err
 	case <-ctx.Done():
 		// Nothing can call the waiter back: when it gets the lock it lets go.
-		go func() { <-got; sys.close(fd) }()
+		go func() {
+			<-got
+			_ = sys.close(fd)
+		}()
 		return errors.Join(engine.ErrBusy, ctx.Err())
 	}
 }

@@ -160,6 +160,10 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	switch {
 	case err != nil:
 		return netip.Prefix{}, fmt.Errorf("%q is not an address with a prefix length", text)
+	case prefix.Addr().Is4In6() && prefix.Bits() >= 96:
+		prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-96)
+	}
+	switch {
 	case prefix.Addr().Is4In6():
 		return netip.Prefix{}, fmt.Errorf("%q: write an IPv4 address in its IPv4 form", text)
 	case prefix.Addr().IsUnspecified() || prefix.Addr().IsMulticast():

@@ -43,6 +43,7 @@ func TestConfig(t *testing.T) {
 		"unused is moot":  {conf: `{"runtimeConfig":{"ips":["10.3.0.7/24"]},"ipam":{"addresses":[{"address":"x"}]}}`, want: "10.3.0.7/24>"},
 		"none":            {conf: `{"ipam":{}}`, want: ""},
 		"mapped gateway":  {conf: `{"ipam":{"addresses":[{"address":"10.0.0.7/24","gateway":"::ffff:10.0.0.1"}]}}`, want: "10.0.0.7/24>10.0.0.1"},
+		"mapped":          {conf: `{"ipam":{"addresses":[{"address":"::ffff:10.0.0.7/120"}]}}`, want: "10.0.0.7/24>"},
 		"unknown arg":     {conf: `{"ipam":{}}`, args: "FOO=bar;IP=10.0.1.7/24", want: "10.0.1.7/24>"},
 		"one each, 0.2.0": {version: "0.2.0", conf: `{"ipam":{` + two + `}}`, want: "10.0.0.7/24>10.0.0.1 fd00::7/64>"},
 
@@ -53,7 +54,7 @@ func TestConfig(t *testing.T) {
 		"gateway":          {conf: `{"ipam":{"addresses":[{"address":"10.0.0.7/24","gateway":"x"}]}}`, want: `!gateway "x"`, code: cni.CodeConfig},
 		"multicast":        {conf: `{"ipam":{"addresses":[{"address":"224.0.0.7/24"}]}}`, want: "!can't be", code: cni.CodeConfig},
 		"unspecified":      {conf: `{"ipam":{"addresses":[{"address":"::/64"}]}}`, want: "!can't be", code: cni.CodeConfig},
-		"mapped":           {conf: `{"ipam":{"addresses":[{"address":"::ffff:10.0.0.7/120"}]}}`, want: "!IPv4 form", code: cni.CodeConfig},
+		"mapped, too wide": {conf: `{"ipam":{"addresses":[{"address":"::ffff:10.0.0.7/24"}]}}`, want: "!IPv4 form", code: cni.CodeConfig},
 		"runtime's":        {conf: `{"runtimeConfig":{"ips":["10.0.0.7"]},"ipam":{}}`, want: "!runtimeConfig.ips", code: cni.CodeConfig},
 		"args'":            {conf: `{"args":{"cni":{"ips":["10.0.0.7"]}},"ipam":{}}`, want: "!args.cni.ips", code: cni.CodeConfig},
 		"CNI_ARGS IP":      {conf: `{"ipam":{}}`, args: "IP=10.0.0.7", want: "!CNI_ARGS: IP", code: cni.CodeEnvironment},
