@@ -86,7 +86,8 @@ func picture(t *testing.T, env Env) []string {
 			names[l.Index] = l.Name
 		}
 		for _, l := range links {
-			lines = append(lines, fmt.Sprint(side, " link ", l.Name, l.Kind, l.MAC, l.MTU, l.Up, l.Promisc, names[l.Master], l.Alias))
+			lines = append(lines, fmt.Sprint(side, " link ", l.Name, l.Kind, l.MAC, l.MTU, l.Up, l.Promisc, names[l.Master], l.Alias,
+				is(l.Port.Hairpin), is(l.Port.Isolated)))
 		}
 		addrs, err := ns.Addresses(0)
 		noError(t, err)
@@ -280,10 +281,27 @@ func (k kindTest) removeFails(t *testing.T, env Env, n int, mode faultMode) bool
 		k.wantGone(t, env, r)
 		wantPicture(t, env, before)
 	}
+	k.observeFails(t, env, r, mode)
 	noError(t, r.Remove(ctx, env))
 	k.wantGone(t, env, r)
 	wantPicture(t, env, before)
 	return true
+}
+
+// observeFails asks that what was not found out is not told as found (case 17).
+func (k kindTest) observeFails(t *testing.T, env Env, r Resource, mode faultMode) {
+	t.Helper()
+	for n := 1; ; n++ {
+		faulty, fired := mode.failing(env, n)
+		state, err := r.Observe(context.Background(), faulty)
+		if !fired() {
+			noError(t, err)
+			return
+		}
+		if err == nil {
+			t.Fatalf("call %d failed, and Observe says %v", n, state)
+		}
+	}
 }
 
 // testEnsured does the same for a kind that stays: whatever fails, the next
@@ -317,6 +335,7 @@ func testEnsured(t *testing.T, k kindTest) {
 					noError(t, err)
 					return
 				}
+				k.observeFails(t, env, k.fresh(), mode)
 				if diff := cmp.Diff(want, whole(t, env)); diff != "" {
 					t.Fatalf("after call %d had failed (-want +got):\n%s", n, diff)
 				}

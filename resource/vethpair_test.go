@@ -157,3 +157,24 @@ func TestRule7WithoutContainer(t *testing.T) {
 		t.Errorf("Create: %v", err)
 	}
 }
+
+func TestCase17VethWithoutContainerEveryCallFails(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	env := newEnv(t)
+	before := picture(t, env)
+	for _, mode := range faultModes {
+		for n, fired := 1, true; fired; n++ {
+			v := testVeth()
+			made(t, env, v)
+			faulty, has := mode.failing(env, n)
+			faulty.Container = nil
+			if err := v.Remove(ctx, faulty); err == nil {
+				wantPicture(t, env, before)
+			}
+			noError(t, v.Remove(ctx, Env{Host: env.Host}))
+			wantPicture(t, env, before)
+			fired = has()
+		}
+	}
+}
