@@ -754,7 +754,7 @@ func TestMasqueradeManyAtOnce(t *testing.T) {
 			}
 			defer ns.Close()
 			env := Env{Host: ns, Container: env.Container}
-			for round := range 10 {
+			for round := range 3 {
 				m := iptablesTwin()
 				m.Container = fmt.Sprintf("c%d-%d", i, round)
 				if err := m.Create(ctx, env); err != nil {

@@ -84,6 +84,9 @@ func (s *SpoofCheck) checks() (iface, mac []kernel.NftRule) {
 	}
 }
 
+// Ready tells whether this node has nftables.
+func (s *SpoofCheck) Ready(_ context.Context, env Env) error { return env.Host.NftSupported() }
+
 // Create makes all in one transaction, which the chains' names make exclusive.
 func (s *SpoofCheck) Create(ctx context.Context, env Env) error {
 	if s.MAC == "" || s.Link == "" {
