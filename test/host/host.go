@@ -18,6 +18,8 @@ type Host struct {
 	work  chan func()
 	tid   int
 	netns int // descriptor of the host's network namespace
+	// inherited are the mounts that the host began with, the machine's.
+	inherited map[string]bool
 
 	mu    sync.Mutex
 	spare int // numbers generated names
@@ -81,6 +83,14 @@ func (h *Host) furnish() error {
 		return fmt.Errorf("own network namespace: %w", err)
 	}
 	h.netns = fd
+	mounts, err := mountTable()
+	if err != nil {
+		return err
+	}
+	h.inherited = map[string]bool{}
+	for id := range mounts {
+		h.inherited[id] = true
+	}
 	return setUp("lo")
 }
 

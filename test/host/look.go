@@ -305,20 +305,30 @@ func fileFact(path string, d fs.DirEntry) (Fact, error) {
 	return Fact{"file", path, fmt.Sprintf("%q", b)}, nil
 }
 
-// mounts tells what is mounted below the host's own /run and /var/lib: the
-// named namespaces.
+// mounts tells what has been mounted since the host was made: the named
+// namespaces.
 func (h *Host) mounts() (p Picture, err error) {
-	var b []byte
-	h.Do(func() { b, err = os.ReadFile("/proc/thread-self/mountinfo") })
-	for _, l := range strings.Split(string(b), "\n") {
-		fields := strings.Fields(l)
-		if len(fields) < 5 {
-			continue
-		}
-		at := fields[4]
-		if strings.HasPrefix(at, "/run/") || strings.HasPrefix(at, "/var/lib/") {
+	var table map[string]string
+	h.Do(func() { table, err = mountTable() })
+	for id, at := range table {
+		if !h.inherited[id] {
 			p = append(p, Fact{"mount", at, ""})
 		}
 	}
 	return p, err
+}
+
+// mountTable is the calling thread's view of mounts, mount points by ID.
+func mountTable() (map[string]string, error) {
+	b, err := os.ReadFile("/proc/thread-self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	table := map[string]string{}
+	for _, l := range strings.Split(string(b), "\n") {
+		if fields := strings.Fields(l); len(fields) > 4 {
+			table[fields[0]] = fields[4]
+		}
+	}
+	return table, nil
 }

@@ -41,6 +41,9 @@ func standingFile(path string) bool {
 	switch {
 	case strings.HasPrefix(path, "/run/xtables"):
 		return true
+	case strings.Contains(path, "/.fairlead/"):
+		// The allocator's index: an entry is as a lease is.
+		return base == "state" || base == "lock"
 	case strings.HasPrefix(path, "/var/lib/cni/"), strings.HasPrefix(path, "/run/cni"):
 		return base == "lock" || strings.HasPrefix(base, "last_reserved_ip.")
 	case strings.HasPrefix(path, "/run/fairlead/"):

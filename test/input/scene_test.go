@@ -71,9 +71,16 @@ func newScene(t *testing.T, plugin string) *scene {
 	return &scene{T: t, h: h, a: a, before: h.Snapshot(), within: h.SnapshotIn(a.Netns)}
 }
 
-// refused fails the test unless the call failed with one of the codes, said
-// the words, and changed nothing.
+// refused is answers, and that the call changed nothing.
 func (s *scene) refused(what string, o host.Outcome, codes []uint, words ...string) {
+	s.Helper()
+	s.answers(what, o, codes, words...)
+	s.unchanged(what)
+}
+
+// answers fails the test unless the call failed with one of the codes, and
+// said the words.
+func (s *scene) answers(what string, o host.Outcome, codes []uint, words ...string) {
 	s.Helper()
 	if o.OK() {
 		s.Errorf("%s: succeeded and should not: %s", what, o.Stdout)
@@ -91,7 +98,6 @@ func (s *scene) refused(what string, o host.Outcome, codes []uint, words ...stri
 			s.Errorf("%s: no cniVersion in %s", what, o.Stdout)
 		}
 	}
-	s.unchanged(what)
 }
 
 func (s *scene) unchanged(what string) {

@@ -118,7 +118,8 @@ func rangeValues() []value {
 		of("ranges that overlap", hostLocal(set(subnet("rangeEnd", "10.44.0.50"), subnet("rangeStart", "10.44.0.40")))),
 		of("sets that overlap", hostLocal(set(subnet()), set(subnet()))),
 		of("families in one set", hostLocal(set(subnet(), map[string]any{"subnet": "fd00::/64"}))),
-		of("a route to nowhere", host.Config(hostLocal(set(subnet()))).With("routes", []any{map[string]any{"dst": "default"}})),
+		{what: "a route to nowhere", changes: []any{"ipam", map[string]any(host.Config(hostLocal(set(subnet()))).With(
+			"routes", []any{map[string]any{"dst": "default"}}))}, codes: []uint{6, 7}},
 	}
 }
 

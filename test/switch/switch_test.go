@@ -52,18 +52,26 @@ func (n *node) now(a host.Attachment) host.Attachment {
 	return a
 }
 
-// left is what may stay: where the reference suite removed, Fairlead's journal
-// does not know yet.
+// left is what may stay while the node changes: where the reference suite
+// removed, Fairlead's books do not know yet, and where it added, they take
+// note.
 func (n *node) left() []func(host.Fact) bool {
-	may := []func(host.Fact) bool{host.Standing, n.stands}
-	if n.to.name == "reference" {
-		may = append(may, journal)
-	}
-	return may
+	return []func(host.Fact) bool{host.Standing, n.stands, books}
 }
 
-func journal(f host.Fact) bool {
-	return f.Sort == "file" && strings.HasPrefix(f.Name, "/run/fairlead/attachments/")
+// books is true for what Fairlead writes down for itself: its journal, and the
+// index of its leases.
+func books(f host.Fact) bool {
+	return f.Sort == "file" && (strings.HasPrefix(f.Name, "/run/fairlead/attachments/") || strings.Contains(f.Name, "/.fairlead/"))
+}
+
+// collect has Fairlead clear its books of what the reference suite removed.
+func (n *node) collect(a host.Attachment) {
+	n.Helper()
+	a.Path = host.Build(n)
+	if o := a.WithConfig("cniVersion", "1.1.0").GC(); !o.OK() {
+		n.Errorf("GC: %s%s", o.Stdout, o.Stderr)
+	}
 }
 
 func TestRule13SwitchWithLiveContainers(t *testing.T) {
@@ -131,14 +139,9 @@ func (n *node) end(before host.Picture, all ...host.Attachment) {
 	for _, a := range all {
 		n.h.DeleteNetns(a.Netns)
 	}
-	n.h.Same(n, before, n.left()...)
-	if n.to.name != "reference" {
-		return
-	}
-	back := all[0]
-	back.Path = n.from.dir
-	if o := back.WithConfig("cniVersion", "1.1.0").GC(); !o.OK() {
-		n.Errorf("GC: %s%s", o.Stdout, o.Stderr)
+	if n.to.name == "reference" {
+		n.h.Same(n, before, n.left()...)
+		n.collect(all[0])
 	}
 	n.h.Same(n, before, host.Standing, n.stands)
 }
@@ -159,7 +162,7 @@ func TestRule13WithoutNamespace(t *testing.T) {
 		n.h.DeleteNetns(second.Netns)
 		n.now(first).MustDel(t)
 		n.now(second).WithEnv("CNI_NETNS", "").MustDel(t)
-		n.h.SameSoon(t, before, n.left()...)
+		n.h.SameSoon(t, before, host.Standing, n.stands)
 	})
 }
 
@@ -180,6 +183,8 @@ func TestRule13ThereAndBack(t *testing.T) {
 		first.MustDel(t)
 		n.h.DeleteNetns(first.Netns)
 		n.h.DeleteNetns(second.Netns)
+		n.h.Same(t, before, host.Standing, n.stands, books)
+		n.collect(first)
 		n.h.Same(t, before, host.Standing, n.stands)
 	})
 }
