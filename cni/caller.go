@@ -37,7 +37,7 @@ func (c *caller) config(d *delegate) []byte {
 }
 
 // find resolves a plugin's name: CNI_PATH, then where it was at ADD, then
-// beside this binary. At ADD the first is all there is (spec-checklist 30).
+// beside this binary. At ADD the first is all there is (spec 30).
 func (c *caller) find(typ, remembered string) (string, error) {
 	if typ == "" || strings.ContainsRune(typ, os.PathSeparator) {
 		return "", Errorf(CodeConfig, "%q is no plugin's name", typ)

@@ -58,7 +58,7 @@ func (c *Conf) parsePrevResult(verb Verb) error {
 	result, err := parseResult(c.RawPrevResult, c.CNIVersion)
 	if err != nil {
 		if verb == Del {
-			return nil // DEL does without (spec-checklist 2)
+			return nil // DEL does without (spec 2)
 		}
 		return Errorf(CodeDecode, "prevResult: %w", err)
 	}

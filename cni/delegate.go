@@ -45,7 +45,7 @@ func (d *delegate) Within() engine.Ref  { return "" }
 func (d *delegate) Needs() []engine.Ref { return d.RestsOn }
 
 // request is the call that the delegate gets: the same environment, with the
-// verb and the configuration of the delegation (spec-checklist 31).
+// verb and the configuration of the delegation (spec 31).
 func (d *delegate) request(verb Verb, config []byte) *Request {
 	return &Request{
 		Verb: verb, ContainerID: d.ID.Container, Netns: d.Netns, IfName: d.ID.IfName,
@@ -54,7 +54,7 @@ func (d *delegate) request(verb Verb, config []byte) *Request {
 }
 
 // Create is ADD. When that fails the delegate hears DEL at once, since it may
-// have done half (spec-checklist 34).
+// have done half (spec 34).
 func (d *delegate) Create(ctx context.Context, _ resource.Env) error {
 	path, err := d.caller.find(d.Type, "")
 	if err != nil {
@@ -77,7 +77,7 @@ func (d *delegate) Create(ctx context.Context, _ resource.Env) error {
 	return nil
 }
 
-// Observe is CHECK: the delegate's own answer is passed on (spec-checklist 20).
+// Observe is CHECK: the delegate's own answer is passed on (spec 20).
 func (d *delegate) Observe(ctx context.Context, _ resource.Env) (engine.State, error) {
 	path, err := d.caller.find(d.Type, d.Path)
 	if err != nil {

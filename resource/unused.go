@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Unused is what RemoveUnused did, a line for people each.
+// Unused is what was found that nobody uses, a line for people each.
 type Unused struct {
 	Removed []string
 	Kept    []string
@@ -16,24 +16,35 @@ type Unused struct {
 // needs now: the operator's `gc --unused` (rule 9). It goes on after an error,
 // and reports all.
 func RemoveUnused(ctx context.Context, env Env) (Unused, error) {
+	report, err := RemoveUnusedBridges(ctx, env, func(string) bool { return true })
+	tables, tablesErr := RemoveUnusedTables(ctx, env)
+	report.Removed = append(report.Removed, tables.Removed...)
+	report.Kept = append(report.Kept, tables.Kept...)
+	return report, errors.Join(err, tablesErr)
+}
+
+// RemoveUnusedBridges removes the bridges of a name that match agrees to, which
+// we made and nobody uses.
+func RemoveUnusedBridges(ctx context.Context, env Env, match func(name string) bool) (Unused, error) {
 	var report Unused
 	bridges, err := MadeBridges(env)
 	errs := []error{err}
 	for _, b := range bridges {
+		if !match(b.Name) {
+			continue
+		}
 		unused, why, err := b.Unused(ctx, env)
+		if err == nil && unused {
+			err = b.Remove(ctx, env)
+		}
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("bridge %s: %w", b.Name, err))
-			continue
 		case !unused:
 			report.Kept = append(report.Kept, fmt.Sprintf("bridge %s: %s", b.Name, why))
-			continue
+		default:
+			report.Removed = append(report.Removed, "bridge "+b.Name)
 		}
-		if err := b.Remove(ctx, env); err != nil {
-			errs = append(errs, fmt.Errorf("bridge %s: %w", b.Name, err))
-			continue
-		}
-		report.Removed = append(report.Removed, "bridge "+b.Name)
 	}
 	return report, errors.Join(errs...)
 }

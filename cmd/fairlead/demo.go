@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-net/fairlead/kernel"
+	"github.com/fairlead-net/fairlead/resource"
 )
 
 func demoCommand() *cobra.Command {
@@ -35,12 +36,14 @@ the host's links, nftables and leases with what they were before. It needs root.
 	}
 }
 
+const demoBridge = "fl-demo0"
+
 const demoConflist = `{
   "cniVersion": "1.1.0",
   "name": "fairlead-demo",
   "plugins": [{
     "type": "bridge",
-    "bridge": "fl-demo0",
+    "bridge": "` + demoBridge + `",
     "isDefaultGateway": true,
     "ipMasq": true,
     "ipam": {
@@ -231,7 +234,12 @@ func (d *demo) del(ctx context.Context) error {
 	return nil
 }
 
-func (d *demo) collect(ctx context.Context) error { return collectUnused(ctx, d.out) }
+// collect is gc --unused, for the demo's own bridge.
+func (d *demo) collect(ctx context.Context) error {
+	return reportUnused(d.out, func(env resource.Env) (resource.Unused, error) {
+		return resource.RemoveUnusedBridges(ctx, env, func(name string) bool { return name == demoBridge })
+	})
+}
 
 func (d *demo) prove(context.Context) error {
 	after, err := d.picture()
@@ -268,7 +276,8 @@ func (d *demo) tearDown(ctx context.Context) error {
 		errs = append(errs, explain(d.cni.DelNetworkList(ctx, d.list, c.conf)), kernel.Unmount(c.conf.NetNS))
 	}
 	if len(d.containers) > 0 {
-		errs = append(errs, collectUnused(ctx, io.Discard))
+		d.out = io.Discard
+		errs = append(errs, d.collect(ctx))
 	}
 	if d.dir != "" {
 		errs = append(errs, os.RemoveAll(d.dir))

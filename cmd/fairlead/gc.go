@@ -20,14 +20,14 @@ func gcCommand() *cobra.Command {
 	var force, unused bool
 	cmd := &cobra.Command{
 		Use:   "gc CONFLIST [--valid ID/IFNAME]... [--force] | gc --unused",
-		Short: "Remove what is stale: attachments of a network, or unused bridges",
+		Short: "Remove what is stale: attachments of a network, or unused bridges and tables",
 		Long: `With a configuration list, gc removes the attachments of its network that are not
 named by --valid and whose namespace is gone. With --force the namespace does not
 matter: whatever is not named by --valid goes.
 
 With --unused it removes what teardown leaves for the next container: bridges
 that Fairlead made and that have no ports, nothing upon them and no addresses of
-others.`,
+others, and the tables of nftables that hold no rule.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -42,7 +42,7 @@ others.`,
 	f.register(cmd, false)
 	cmd.Flags().StringArrayVar(&valid, "valid", nil, "an attachment that is still valid: ID/IFNAME; may be repeated")
 	cmd.Flags().BoolVar(&force, "force", false, "remove what is not valid though its namespace lives")
-	cmd.Flags().BoolVar(&unused, "unused", false, "remove bridges of ours that nobody uses")
+	cmd.Flags().BoolVar(&unused, "unused", false, "remove bridges and tables of ours that nobody uses")
 	return cmd
 }
 
@@ -60,21 +60,48 @@ func collect(ctx context.Context, f *runtimeFlags, conflist string, valid []stri
 		set = append(set, types.GCAttachment{ContainerID: id, IfName: ifname})
 	}
 	if force {
-		if err := os.Setenv("FAIRLEAD_GC_FORCE", "1"); err != nil {
-			return err
-		}
+		err = os.Setenv("FAIRLEAD_GC_FORCE", "1")
+	} else {
+		set, err = s.living(set)
+	}
+	if err != nil {
+		return err
 	}
 	return explain(s.cni.GCNetworkList(ctx, s.list, &libcni.GCArgs{ValidAttachments: set}))
 }
 
+// living adds what libcni's cache knows of the network and whose namespace lives,
+// or may live: libcni's GC would call DEL for each that is not valid (rule 15).
+func (s *session) living(set []types.GCAttachment) ([]types.GCAttachment, error) {
+	cached, err := s.cni.GetCachedAttachments("")
+	if err != nil {
+		return nil, fmt.Errorf("read the cached attachments: %w", err)
+	}
+	for _, a := range cached {
+		if a.Network != s.list.Name {
+			continue
+		}
+		_, absence, leave, err := resource.Open(a.NetNS)
+		leave()
+		if err != nil || absence == "" {
+			set = append(set, types.GCAttachment{ContainerID: a.ContainerID, IfName: a.IfName})
+		}
+	}
+	return set, nil
+}
+
 // collectUnused removes the ensured things that nobody uses any more.
 func collectUnused(ctx context.Context, out io.Writer) error {
+	return reportUnused(out, func(env resource.Env) (resource.Unused, error) { return resource.RemoveUnused(ctx, env) })
+}
+
+func reportUnused(out io.Writer, remove func(resource.Env) (resource.Unused, error)) error {
 	env, _, leave, err := resource.Open("")
 	defer leave()
 	if err != nil {
 		return err
 	}
-	report, err := resource.RemoveUnused(ctx, env)
+	report, err := remove(env)
 	for _, line := range report.Removed {
 		fmt.Fprintln(out, "removed", line)
 	}

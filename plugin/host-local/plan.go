@@ -58,7 +58,7 @@ func (s *statement) lease() *ipam.Lease {
 }
 
 // Result has the addresses that were leased, and no interfaces
-// (spec-checklist 35).
+// (spec 35).
 func (s *statement) Result(made cni.Made) (*current.Result, error) {
 	for _, r := range made.Link {
 		lease, ok := r.(*ipam.Lease)

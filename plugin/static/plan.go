@@ -34,7 +34,7 @@ type statement struct {
 // Delegations: none. The configuration's ipam.type is this plugin.
 func (s *statement) Delegations() []cni.Delegation { return nil }
 
-// Result has the addresses in order, and no interfaces (spec-checklist 35).
+// Result has the addresses in order, and no interfaces (spec 35).
 func (s *statement) Result(cni.Made) (*current.Result, error) {
 	out := &current.Result{Routes: s.conf.routes, DNS: s.conf.dns}
 	for _, a := range s.conf.addresses {
