@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -114,5 +115,54 @@ func recoverImage(t *testing.T, image string, addFirst, other bool, first map[st
 	}
 	if t.Failed() {
 		t.FailNow()
+	}
+}
+
+// A DEL before any system call of an ADD, even between the making of its entry
+// and the entry's lock, is too early or finds it busy. The ADD begins again as
+// often as need be, and is whole.
+func TestRule02DELAtEverySystemCallOfADD(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{"always", "the entry is there"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			dir := tmpRoot(t)
+			n, err := nodeAt(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := furnish(n.w, "me")
+			h := attach("me", "1")
+			stops := 0
+			trace(t, func(int) {
+				// Enough for it to begin again a dozen times.
+				if stops++; stops > 300 {
+					return
+				}
+				if names, _ := entryNames(n.Journal.dirOf(h.ID)); when == "always" || len(names) > 0 {
+					n.delTooEarly(t, h)
+				}
+			}, "call", dir, "add", "me")
+			if _, err := n.begin(h, nil); !errors.Is(err, ErrDone) {
+				t.Errorf("afterwards: %v, want ErrDone", err)
+			}
+			n.mustDel(t, h)
+			wantThings(t, n.w.things("ensured"), first)
+			n.wantClean(t)
+		})
+	}
+}
+
+func (n *node) delTooEarly(t *testing.T, h Header) {
+	t.Helper()
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	entry, err := n.Journal.Take(now, h.ID, h.Plugin, h.Hash)
+	switch {
+	case errors.Is(err, ErrBusy), err == nil && entry == nil:
+	case err == nil && entry.Done:
+		entry.Close() // it was let go of: this would be a DEL like another
+	default:
+		t.Errorf("took %v of an ADD at work: %v", entry, err)
 	}
 }
