@@ -396,7 +396,7 @@ func TestRule8NftKernelWithoutNftables(t *testing.T) {
 		t.Errorf("EINVAL to all questions: %v", err)
 	}
 	for _, probe := range []error{nil, &Error{Errno: unix.EPERM}, unanswered(unix.EINVAL)} {
-		if err := nftMeaning(invalid, probe); err != error(invalid) {
+		if err := nftMeaning(invalid, probe); !errors.Is(err, unix.EINVAL) {
 			t.Errorf("EINVAL, then %v: %v", probe, err)
 		}
 	}

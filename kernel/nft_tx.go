@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -213,7 +214,8 @@ func (a *nftAnswer) message(step int, typ, flags uint16, b []byte) error {
 			return errMalformed
 		}
 		err := verdict(typ, flags, b)
-		if e, ok := err.(*Error); ok && step >= 0 {
+		var e *Error
+		if errors.As(err, &e) && step >= 0 {
 			e.Message = joinWords(a.tx.steps[step].what, e.Message)
 		}
 		if a.err == nil {
