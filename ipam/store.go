@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -188,7 +189,8 @@ func makeFolder(sys files, at int, name string, perm uint32) error {
 	return nil
 }
 
-// takeLock waits for the lock until ctx is done; then it is engine.ErrBusy.
+// takeLock waits for the lock until ctx is done, or for lockWait; then it is
+// engine.ErrBusy.
 func (se *session) takeLock(ctx context.Context) error {
 	path := filepath.Join(se.Dir(), lockName)
 	// The mode is the reference's.
@@ -226,6 +228,9 @@ func (se *session) stillThere(path string) error {
 	return nil
 }
 
+// lockWait bounds the wait for a lock, as that for the engine's locks is.
+const lockWait = 30 * time.Second
+
 // waitFlock owns fd until it succeeds.
 func waitFlock(ctx context.Context, sys files, fd, how int) error {
 	err := sys.flock(fd, how|unix.LOCK_NB)
@@ -235,12 +240,8 @@ func waitFlock(ctx context.Context, sys files, fd, how int) error {
 		}
 		return err
 	}
-	if ctx.Done() == nil {
-		if err = sys.flock(fd, how); err != nil {
-			sys.close(fd)
-		}
-		return err
-	}
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
 	got := make(chan error, 1)
 	go func() { got <- sys.flock(fd, how) }()
 	select {
