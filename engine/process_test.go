@@ -89,13 +89,17 @@ func (n *node) addWithFacts(h Header, list []Resource[env]) error {
 		return err
 	}
 	ctx := context.Background()
-	if _, err := call.Facts(ctx, []Fact[env]{toyFact{value: 7}}); err != nil {
-		return err
+	_, err = call.Facts(ctx, []Fact[env]{toyFact{value: 7}})
+	if err == nil {
+		err = call.Apply(ctx, list)
 	}
-	if err := call.Apply(ctx, list); err != nil {
+	if err == nil {
+		err = call.Commit()
+	}
+	if err != nil {
 		return errors.Join(err, call.Rollback(ctx))
 	}
-	return call.Commit()
+	return nil
 }
 
 // childHold takes the lock of an entry, or of a thing, says so, and waits to be

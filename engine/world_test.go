@@ -526,7 +526,10 @@ func (n *node) add(h Header, plan *mishaps, stages ...[]Resource[env]) (err, rol
 			return err, call.Rollback(context.Background())
 		}
 	}
-	return call.Commit(), nil
+	if err := call.Commit(); err != nil {
+		return err, call.Rollback(context.Background())
+	}
+	return nil, nil
 }
 
 // del is a whole DEL, by the journal or else by the plan.
