@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	current "github.com/containernetworking/cni/pkg/types/100"
 
@@ -68,16 +70,14 @@ func (c *call) sweepKinds(ctx context.Context, env resource.Env, st Statement, v
 	if err != nil {
 		return []error{err}
 	}
-	keep := func(containerID, ifName string) bool {
-		return !force || valid[attachment.ID{Network: c.req.Conf.Name, Container: containerID, IfName: ifName}]
-	}
+	asked := resource.Sweep{Network: c.req.Conf.Name, Valid: slices.Collect(maps.Keys(valid)), Force: force}
 	var errs []error
 	for _, r := range list {
 		sweeper, ok := r.(resource.Sweeper)
 		if !ok {
 			continue
 		}
-		_, kept, err := sweeper.Sweep(ctx, env, c.req.Conf.Name, keep)
+		_, kept, err := sweeper.Sweep(ctx, env, asked)
 		for _, k := range kept {
 			c.warn("GC keeps %s", k)
 		}

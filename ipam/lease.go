@@ -151,19 +151,19 @@ func (l *Lease) Ready(ctx context.Context, _ resource.Env) error {
 
 // Sweep implements resource.Sweeper. A lease that does not name the interface
 // can't be judged by name: it is kept, and named.
-func (l *Lease) Sweep(ctx context.Context, _ resource.Env, network string, keep func(containerID, ifName string) bool) (removed, kept []string, err error) {
+func (l *Lease) Sweep(ctx context.Context, _ resource.Env, asked resource.Sweep) (removed, kept []string, err error) {
 	named := *l
-	named.ID.Network = network
+	named.ID.Network = asked.Network
 	s, err := named.store()
 	if err != nil {
 		return nil, nil, err
 	}
 	swept, err := s.Sweep(ctx, func(id attachment.ID) Verdict {
 		switch {
-		case id.IfName == "":
-			return Report
-		case keep(id.Container, id.IfName):
+		case asked.Spares(attachment.ID{Network: asked.Network, Container: id.Container, IfName: id.IfName}):
 			return Keep
+		case id.IfName == "" || !asked.Force:
+			return Report
 		}
 		return Take
 	})

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-net/fairlead/attachment"
 	"github.com/fairlead-net/fairlead/engine"
 	"github.com/fairlead-net/fairlead/resource"
 )
@@ -182,10 +183,13 @@ func TestRule15LeaseSweep(t *testing.T) {
 	b.add(owner(2), set)
 	b.put("10.0.0.9", "container-3")
 	b.put("10.0.0.10", "is no lease\n")
-	keep := func(container, ifName string) bool { return container == "container-1" && ifName == "eth0" }
+	sweep := resource.Sweep{
+		Network: testNet, Force: true,
+		Valid: []attachment.ID{{Network: testNet, Container: "container-1", IfName: "eth0"}},
+	}
 	// GC names no container.
 	sweeper := resource.Sweeper(&Lease{DataDir: b.dataDir, open: b.lease(0).open})
-	removed, kept, err := sweeper.Sweep(context.Background(), resource.Env{}, testNet, keep)
+	removed, kept, err := sweeper.Sweep(context.Background(), resource.Env{}, sweep)
 	if err != nil {
 		t.Fatal(err)
 	}

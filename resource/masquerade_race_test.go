@@ -135,26 +135,15 @@ func TestMasqueradeSweep(t *testing.T) {
 			foreign := attach("another", "stale", "eth0", "10.0.0.5/24")
 			ids := []attachment.ID{{Container: "keep", IfName: "eth0"}, {Container: long, IfName: "eth0"}}
 
-			removed, kept, err := SweepMasquerade(ctx, env, "a-longer-name", ids, false)
+			removed, kept, err := stale.Sweep(ctx, env, Sweep{Network: "a-longer-name", Valid: ids})
 			if len(removed) != 0 || len(kept) != 2 || err != nil {
 				t.Errorf("without force: removed %q, kept %q, %v", removed, kept, err)
 			}
-			keep := func(container, ifName string) bool { return container == "keep" && ifName == "eth0" }
-			removed, kept, err = stale.Sweep(ctx, env, "a-longer-name", keep)
-			// What is cut in nftables' comments is whole in iptables'.
-			wantKept := map[string]int{BackendNftables: 2, BackendIPTables: 0}[backend]
-			if len(removed) != 3-wantKept || len(kept) != wantKept || err != nil {
-				t.Errorf("by name: removed %q, kept %q, %v", removed, kept, err)
-			}
-			wantState(t, env, stale, engine.IsAbsent)
-			wantState(t, env, valid, engine.IsPresent)
-			if backend == BackendIPTables {
-				made(t, env, validLong, staleLong)
-			}
-			removed, kept, err = SweepMasquerade(ctx, env, "a-longer-name", ids, true)
-			if len(removed) != 1 || len(kept) != 0 || err != nil {
+			removed, kept, err = stale.Sweep(ctx, env, Sweep{Network: "a-longer-name", Valid: ids, Force: true})
+			if len(removed) != 2 || len(kept) != 0 || err != nil {
 				t.Errorf("with force: removed %q, kept %q, %v", removed, kept, err)
 			}
+			wantState(t, env, stale, engine.IsAbsent)
 			for _, m := range []*Masquerade{valid, validLong, foreign} {
 				wantState(t, env, m, engine.IsPresent)
 			}
@@ -167,11 +156,11 @@ func TestMasqueradeSweep(t *testing.T) {
 			env := newEnv(t)
 			referenceIPTables(t, env.Host, variant)
 			ids := []attachment.ID{{Container: "ctr1", IfName: "eth7"}} // which interface, it does not say
-			removed, kept, err := SweepMasquerade(ctx, env, "mynet", ids, true)
+			removed, kept, err := iptablesTwin().Sweep(ctx, env, Sweep{Network: "mynet", Valid: ids, Force: true})
 			if len(removed)+len(kept) != 0 || err != nil {
 				t.Errorf("%s: removed %q, kept %q, %v", variant, removed, kept, err)
 			}
-			removed, kept, err = SweepMasquerade(ctx, env, "mynet", nil, true)
+			removed, kept, err = iptablesTwin().Sweep(ctx, env, Sweep{Network: "mynet", Force: true})
 			if len(removed) != 2 || len(kept) != 0 || err != nil {
 				t.Errorf("%s: removed %q, kept %q, %v", variant, removed, kept, err)
 			}

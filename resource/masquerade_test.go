@@ -353,7 +353,7 @@ func TestRule8MasqueradeWithoutNftables(t *testing.T) {
 				t.Errorf("%s: Create: %v", r.Kind(), err)
 			}
 		}
-		if _, _, err := iptablesTwin().Sweep(context.Background(), without, "mynet", nil); err != nil {
+		if _, _, err := iptablesTwin().Sweep(context.Background(), without, Sweep{Network: "mynet", Force: true}); err != nil {
 			t.Errorf("Sweep: %v", err)
 		}
 		if err := iptablesTwin().Ready(context.Background(), without); !kernel.Unsupported(err) {

@@ -6,52 +6,31 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fairlead-net/fairlead/attachment"
 	"github.com/fairlead-net/fairlead/kernel"
 )
 
-// SweepMasquerade removes the rules of a network that are no attachment's of
-// those in valid, whichever suite made them; without force it only names them
-// (kept): nobody can say of a rule whether its namespace lives.
-func SweepMasquerade(ctx context.Context, env Env, network string, valid []attachment.ID, force bool) (removed, kept []string, err error) {
-	s := sweep{network: network}
+// Sweep removes the rules of a network that are no valid attachment's,
+// whichever suite made them: with force; without, it only names them.
+func (m *Masquerade) Sweep(ctx context.Context, env Env, asked Sweep) (removed, kept []string, err error) {
+	s := sweep{network: asked.Network}
 	owners := map[string]bool{}
-	ids := map[attachment.ID]bool{}
-	for _, id := range valid {
-		owners[masqueradeOwner(network, id.Container, id.IfName)] = true
-		ids[attachment.ID{Container: id.Container, IfName: id.IfName}] = true
-		ids[attachment.ID{Container: id.Container}] = true
+	containers := map[string]bool{}
+	for _, id := range asked.Valid {
+		owners[masqueradeOwner(asked.Network, id.Container, id.IfName)] = true
+		containers[id.Container] = true
 	}
 	s.judge = func(m mark) sweepVerdict {
 		known := owners[m.owner]
 		if m.owner == "" {
-			known = ids[attachment.ID{Container: m.container, IfName: m.ifName}]
+			known = containers[m.container]
 		}
 		switch {
 		case known:
 			return sweepLeave
-		case force:
+		case asked.Force:
 			return sweepRemove
 		}
 		return sweepName
-	}
-	err = s.run(ctx, env.Host)
-	return s.removed, s.kept, err
-}
-
-// Sweep is SweepMasquerade for those who judge by name: what keep says no to is
-// removed. A comment may be too short for the container's whole name; such
-// rules are kept, and named.
-func (m *Masquerade) Sweep(ctx context.Context, env Env, network string, keep func(containerID, ifName string) bool) (removed, kept []string, err error) {
-	s := sweep{network: network}
-	s.judge = func(m mark) sweepVerdict {
-		switch {
-		case !m.whole:
-			return sweepName
-		case keep(m.container, m.ifName):
-			return sweepLeave
-		}
-		return sweepRemove
 	}
 	err = s.run(ctx, env.Host)
 	return s.removed, s.kept, err
@@ -69,8 +48,6 @@ const (
 type mark struct {
 	owner     string // "" where only the container is known
 	container string
-	ifName    string // "" where it is not known
-	whole     bool   // the names are complete
 }
 
 type sweep struct {
@@ -103,7 +80,7 @@ func (s *sweep) nft(ns *kernel.Namespace) error {
 	}
 	var stale []kernel.NftRule
 	for _, r := range rules {
-		if s.passes(readMark(s.network, r.Comment), "masquerade rule "+r.Comment) {
+		if s.passes(readMark(r.Comment), "masquerade rule "+r.Comment) {
 			stale = append(stale, r)
 		}
 	}
@@ -118,18 +95,11 @@ func (s *sweep) nft(ns *kernel.Namespace) error {
 	return nil
 }
 
-// readMark reads a comment. The hash at its head tells whether the names after
-// it are complete.
-func readMark(network, comment string) mark {
-	owner, rest, _ := strings.Cut(comment, ", ")
-	m := mark{owner: owner}
-	_, rest, ok := strings.Cut(rest, ", if: ")
-	if !ok {
-		return m
-	}
-	m.ifName, m.container, _ = strings.Cut(rest, ", id: ")
-	m.whole = masqueradeOwner(network, m.container, m.ifName) == owner
-	return m
+// readMark reads a comment: the hash at its head is the owner, whatever of the
+// names after it was cut.
+func readMark(comment string) mark {
+	owner, _, _ := strings.Cut(comment, ", ")
+	return mark{owner: owner}
 }
 
 // iptables looks for chains of the network's containers, by what jumps to them.
@@ -183,11 +153,9 @@ func (s *sweep) trace(ctx context.Context, ns *kernel.Namespace, m *Masquerade, 
 	var jumps, marks []kernel.NftRule
 	var what []string
 	for _, j := range t.jumps {
-		whose := mark{container: m.Container, whole: true}
+		whose := mark{container: m.Container}
 		if c := t.markOf(j); c != "" {
-			whose = readMark(s.network, c)
-			whose.container = m.Container // never cut, in the jump's comment
-			whose.whole = masqueradeOwner(s.network, m.Container, whose.ifName) == whose.owner
+			whose = readMark(c)
 		}
 		name := fmt.Sprintf("masquerade chain %s for %s of container %s", j.Action.Chain, j.Match.Source.Prefix, m.Container)
 		if !s.passes(whose, name) {

@@ -1,6 +1,11 @@
 package resource
 
-import "context"
+import (
+	"context"
+	"slices"
+
+	"github.com/fairlead-net/fairlead/attachment"
+)
 
 // Readier is a resource that can tell whether it could be made now; STATUS asks
 // it of the plan of a request that names no container.
@@ -9,12 +14,24 @@ type Readier interface {
 }
 
 // Sweeper is a resource whose kind finds its objects of one network without the
-// journal: another suite's, or those of a journal that was lost. What keep says
-// no to is removed; what is kept though its attachment is not among the valid
-// ones is named, for people.
+// journal: another suite's, or those of a journal that was lost. Nobody can say
+// of such a thing whether its namespace lives, so without Force it is named as
+// kept, unless the kind itself knows that it is dead (rule 15).
 type Sweeper interface {
-	Sweep(ctx context.Context, env Env, network string, keep func(containerID, ifName string) bool) (removed, kept []string, err error)
+	Sweep(ctx context.Context, env Env, s Sweep) (removed, kept []string, err error)
 }
+
+// Sweep is what a GC asks of a kind.
+type Sweep struct {
+	Network string
+	// Valid are the network's attachments that are never touched.
+	Valid []attachment.ID
+	// Force is the operator's word to remove all others.
+	Force bool
+}
+
+// Spares tells whether the attachment is not to be touched.
+func (s Sweep) Spares(id attachment.ID) bool { return slices.Contains(s.Valid, id) }
 
 // Expectant is a resource whose link a later plugin of the chain may have
 // changed: what prevResult says of it holds (rule 14). An empty mac and a zero

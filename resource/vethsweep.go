@@ -12,20 +12,23 @@ import (
 
 // Sweep finds the network's pairs by the marks of their host's ends, whatever
 // attachment v itself is of. Where one is, its namespace lives, or did so a
-// moment ago: the kernel takes it away with that. None is named as kept, since
-// keep does not tell why.
-func (v *Veth) Sweep(_ context.Context, env Env, network string, keep func(containerID, ifName string) bool) (removed, kept []string, err error) {
+// moment ago: the kernel takes it away with that. So none goes without force,
+// and none is named: the living need no mention.
+func (v *Veth) Sweep(_ context.Context, env Env, s Sweep) (removed, kept []string, err error) {
+	if !s.Force {
+		return nil, nil, nil
+	}
 	links, err := env.Host.LinksOfKind("veth")
 	if err != nil {
 		return nil, nil, err
 	}
 	var errs []error
 	for _, l := range links {
-		id, ok := idOfAlias(l, network)
+		id, ok := idOfAlias(l, s.Network)
 		if !ok {
 			continue
 		}
-		if keep(id.Container, id.IfName) {
+		if s.Spares(id) {
 			continue
 		}
 		if _, err := env.Host.DelLink(l.Index); err != nil {

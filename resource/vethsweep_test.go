@@ -26,18 +26,18 @@ func TestRule15VethsWithoutJournal(t *testing.T) {
 	made(t, env, NewVeth(valid), NewVeth(others))
 	before := picture(t, env)
 	made(t, env, NewVeth(stale))
-	keep := func(container, ifName string) bool { return container == "c2" && ifName == "eth1" }
+	sweep := Sweep{Network: "net", Valid: []attachment.ID{valid}, Force: true}
 
 	refuse := Env{Host: env.Host.WithFaults(kernel.FailNth("link.list", 1, false, unix.EPERM))}
-	if removed, kept, err := testVeth().Sweep(ctx, refuse, "net", keep); err == nil || removed != nil || kept != nil {
+	if removed, kept, err := testVeth().Sweep(ctx, refuse, sweep); err == nil || removed != nil || kept != nil {
 		t.Errorf("%v, %v, %v", removed, kept, err)
 	}
 	refuse.Host = env.Host.WithFaults(kernel.FailNth("link.del", 1, false, unix.EPERM))
-	if removed, _, err := testVeth().Sweep(ctx, refuse, "net", keep); !errors.Is(err, unix.EPERM) || removed != nil {
+	if removed, _, err := testVeth().Sweep(ctx, refuse, sweep); !errors.Is(err, unix.EPERM) || removed != nil {
 		t.Errorf("%v, %v", removed, err)
 	}
 
-	removed, kept, err := testVeth().Sweep(ctx, env, "net", keep)
+	removed, kept, err := testVeth().Sweep(ctx, env, sweep)
 	noError(t, err)
 	if len(removed) != 1 || !strings.Contains(removed[0], "c2/eth2 on net") || kept != nil {
 		t.Errorf("removed %q, kept %q", removed, kept)
