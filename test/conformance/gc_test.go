@@ -22,7 +22,7 @@ func (tr *trial) stale(a host.Attachment) {
 	a.Host.DeleteNetns(a.Netns)
 	tr.h.Until(tr, "the dead namespace to be destroyed", func(p host.Picture) bool {
 		return !slices.ContainsFunc(p.Of("link"), func(f host.Fact) bool {
-			return slices.ContainsFunc(r.Interfaces(), func(i map[string]any) bool {
+			return !tr.stand(f) && slices.ContainsFunc(r.Interfaces(), func(i map[string]any) bool {
 				return i["name"] == f.Name && f.Name != "lo" && strings.Contains(f.Detail, "kind=veth")
 			})
 		})

@@ -78,7 +78,7 @@ func bridgeVLAN() subject {
 func vlanGateway(f host.Fact) bool {
 	switch f.Sort {
 	case "link", "address", "route":
-		return f.Name == "cni0.100" || strings.Contains(f.Detail, "vlan gateway")
+		return f.Name == "cni0.100" || strings.Contains(f.Detail, "ifalias=fairlead:bridge cni0 ")
 	}
 	return false
 }

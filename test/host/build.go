@@ -48,6 +48,17 @@ func Recorder(t testing.TB) string {
 	return ready(t, "FAIRLEAD_TEST_RECORDER", buildRecorder)
 }
 
+// Prepare builds and gets all of them, for tests in the virtual machine, where
+// building takes minutes.
+func Prepare() error {
+	for _, build := range []func() (string, error){buildFairlead, buildRecorder, buildReference} {
+		if _, err := build(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func ready(t testing.TB, variable string, build func() (string, error)) string {
 	t.Helper()
 	if dir := os.Getenv(variable); dir != "" {
@@ -88,6 +99,14 @@ func build(pkg, name string, links []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	current := filepath.Join(root, name)
+	if InVM() {
+		// What was built last outside; see Prepare.
+		if _, err := os.Stat(current); err != nil {
+			return "", fmt.Errorf("run 'go run ./test/host/prepare' outside the virtual machine first: %w", err)
+		}
+		return filepath.EvalSymlinks(current)
+	}
 	tmp, err := os.MkdirTemp(root, ".build-*")
 	if err != nil {
 		return "", err
@@ -116,7 +135,19 @@ func build(pkg, name string, links []string) (string, error) {
 	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) {
 		err = nil // another process was first
 	}
-	return dir, err
+	if err != nil {
+		return "", err
+	}
+	return dir, point(current, dir)
+}
+
+// point makes a symbolic link, in the place of another if there is one.
+func point(link, to string) error {
+	tmp := fmt.Sprintf("%s.%d", link, os.Getpid())
+	if err := os.Symlink(filepath.Base(to), tmp); err != nil {
+		return err
+	}
+	return os.Rename(tmp, link)
 }
 
 func digest(path string) (string, error) {
