@@ -135,3 +135,14 @@ func TestErrorsKeepWhatTheyAreMadeOf(t *testing.T) {
 		t.Errorf("Ref %q", got)
 	}
 }
+
+func TestSorts(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]Resource[env]{
+		"exclusive": toy("a", ""), "shared": vrf(), "restored": mtu("1"), "ensured": new(ensured),
+	} {
+		if got := SortOf(r); got != want {
+			t.Errorf("%s: %s, want %s", RefOf(r), got, want)
+		}
+	}
+}

@@ -19,7 +19,9 @@ func (l *Lock) Unlock() {
 	if l == nil || l.f == nil {
 		return
 	}
-	// Closing the only descriptor releases the lock; nothing was written.
+	// Closing alone would not do while another goroutine forks: its child has
+	// the descriptor too, until it executes. Nothing was written.
+	_ = flockNow(l.f, unix.LOCK_UN)
 	_ = l.f.Close()
 	l.f = nil
 }
@@ -69,7 +71,7 @@ func flockWait(ctx context.Context, f *os.File, how int) (*Lock, error) {
 		}
 		return &Lock{f}, nil
 	case <-ctx.Done():
-		go func() { <-got; _ = f.Close() }()
+		go func() { <-got; (&Lock{f}).Unlock() }()
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), ErrBusy)
 	}
 }

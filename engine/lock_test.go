@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A lock's file may go with its holder: who waited for it takes the next.
@@ -82,6 +84,30 @@ func TestLockWaitsAsLongAsItsContext(t *testing.T) {
 	again, err := n.Journal.Lock(context.Background(), "l", true)
 	if err != nil {
 		t.Error(err)
+	}
+	again.Unlock()
+}
+
+// A process that another goroutine is forking has our descriptors for a moment:
+// a lock that was let go of is free all the same.
+func TestLockIsFreeThoughItsDescriptorWasInherited(t *testing.T) {
+	t.Parallel()
+	n := testNode(t)
+	lock, err := n.Journal.Lock(t.Context(), "l", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inherited, err := unix.Dup(int(lock.f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(inherited)
+	lock.Unlock()
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	again, err := n.Journal.Lock(now, "l", true)
+	if err != nil {
+		t.Fatal(err)
 	}
 	again.Unlock()
 }
