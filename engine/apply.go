@@ -56,7 +56,8 @@ func (e *Engine[E]) judge(ctx context.Context, entry *Entry) Verdict {
 }
 
 // Facts looks the facts up and journals them. Their locks are held until the
-// first Apply has its intent on disk.
+// first Apply is done: what was chosen for being free is taken, in the eyes of
+// the next to choose, only once it is there.
 func (c *Call[E]) Facts(ctx context.Context, facts []Fact[E]) (map[string]json.RawMessage, error) {
 	if len(facts) == 0 {
 		return nil, nil
@@ -64,7 +65,7 @@ func (c *Call[E]) Facts(ctx context.Context, facts []Fact[E]) (map[string]json.R
 	found := make(map[string]json.RawMessage, len(facts))
 	for _, f := range facts {
 		if f.Lock() != "" {
-			lock, err := c.engine.Journal.Lock(ctx, f.Lock(), true)
+			lock, err := c.engine.Journal.Lock(ctx, c.lockOf(f), true)
 			if err != nil {
 				return nil, err
 			}
@@ -81,6 +82,12 @@ func (c *Call[E]) Facts(ctx context.Context, facts []Fact[E]) (map[string]json.R
 	return found, c.entry.append(line{Facts: found})
 }
 
+// lockOf is the name of a fact's lock across attachments.
+func (c *Call[E]) lockOf(f Fact[E]) string {
+	w, ok := f.(interface{ Within() Ref })
+	return thing(Ref(f.Lock()), c.scope, ok && w.Within() == c.scope.Ref)
+}
+
 // Apply journals the stage, then creates in order. It may be called for one
 // stage after another. After an error the caller calls Rollback.
 func (c *Call[E]) Apply(ctx context.Context, stage []Resource[E]) error {
@@ -91,7 +98,6 @@ func (c *Call[E]) Apply(ctx context.Context, stage []Resource[E]) error {
 	if err := c.entry.append(intents...); err != nil {
 		return err
 	}
-	c.unlockFacts()
 	for i, r := range stage {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("create %s: %w", RefOf(r), err)
@@ -100,6 +106,7 @@ func (c *Call[E]) Apply(ctx context.Context, stage []Resource[E]) error {
 			return fmt.Errorf("create %s: %w", RefOf(r), err)
 		}
 	}
+	c.unlockFacts()
 	return nil
 }
 

@@ -304,7 +304,7 @@ func (f toyFact) Name() string                           { return "table" }
 func (f toyFact) Lock() string                           { return "tables" }
 func (f toyFact) Find(context.Context, env) (any, error) { return f.value, f.err }
 
-func TestRule18FactsAreLockedUntilTheEntryIsOnDisk(t *testing.T) {
+func TestRule18FactsAreLockedUntilTheChosenIsMade(t *testing.T) {
 	t.Parallel()
 	n := testNode(t)
 	n.w.setScope("1", "alive")
@@ -329,8 +329,8 @@ func TestRule18FactsAreLockedUntilTheEntryIsOnDisk(t *testing.T) {
 	watch := &mishaps{}
 	call.env.plan = watch
 	watch.watch = func(string, Ref) {
-		if busy() {
-			t.Error("the fact's lock is held while things are made")
+		if !busy() {
+			t.Error("the fact's lock is free before what was chosen is there")
 		}
 		entries, err := n.Journal.Entries(attach("c", "1").ID)
 		if err != nil || len(entries) != 1 || len(entries[0].records) != 1 {
@@ -343,6 +343,9 @@ func TestRule18FactsAreLockedUntilTheEntryIsOnDisk(t *testing.T) {
 	if err := call.Apply(t.Context(), one(toy("a", ""))); err != nil {
 		t.Fatal(err)
 	}
+	if busy() {
+		t.Error("the fact's lock is held though all is made")
+	}
 	if err := call.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -353,6 +356,32 @@ func TestRule18FactsAreLockedUntilTheEntryIsOnDisk(t *testing.T) {
 	}
 	lock.drop()
 	n.wantClean(t)
+}
+
+// scopedFact is a choice within the scope.
+type scopedFact struct{ toyFact }
+
+func (scopedFact) Within() Ref { return toyScope }
+
+func TestRule18FactsOfScopesHaveTheirOwnLocks(t *testing.T) {
+	t.Parallel()
+	n := testNode(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // ends what would wait
+	for _, try := range []struct {
+		container, scope string
+		want             error
+	}{{"a", "1", nil}, {"b", "2", nil}, {"c", "1", ErrBusy}} {
+		n.w.setScope(try.scope, "alive")
+		call, err := n.begin(attach(try.container, try.scope), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := call.Facts(ctx, []Fact[env]{scopedFact{toyFact{value: 7}}}); !errors.Is(err, try.want) {
+			t.Errorf("fact of %s in %s: %v, want %v", try.container, try.scope, err, try.want)
+		}
+		t.Cleanup(func() { _ = call.Rollback(context.Background()) })
+	}
 }
 
 func TestFactThatCannotBeFoundEndsTheADD(t *testing.T) {

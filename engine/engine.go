@@ -55,8 +55,9 @@ type Engine[E any] struct {
 // make. It is found once, at ADD, and kept in the journal.
 type Fact[E any] interface {
 	Name() string
-	// Lock names what guards the choice, or is "": it is held until the entry
-	// with the first stage is on disk (rule 18).
+	// Lock names what guards the choice, or is "": it is held until the first
+	// stage is on disk and made (rule 18). With a method Within() Ref that
+	// gives the scope's Ref, each scope has a lock of its own.
 	Lock() string
 	// Find looks it up. What it returns is kept as JSON.
 	Find(ctx context.Context, env E) (any, error)
