@@ -33,6 +33,7 @@ func (c *call) add(ctx context.Context) (*current.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer adding.Abandon()
 	result, err := c.make(ctx, st, adding)
 	if err == nil {
 		_, err = asVersion(result, c.req.Conf.CNIVersion)

@@ -17,10 +17,8 @@ func (c *call) expected(st Statement) ([]resource.Resource, error) {
 		return nil, err
 	}
 	if list == nil {
-		// Another suite made it: only what prevResult and the configuration
-		// state can be compared.
-		for _, r := range c.delegates(st, nil) {
-			list = append(list, r)
+		if list, err = c.unrecorded(st); err != nil {
+			return nil, err
 		}
 	}
 	prev := c.req.Conf.PrevResult
@@ -41,6 +39,20 @@ func (c *call) expected(st Statement) ([]resource.Resource, error) {
 	}
 	seen, err := promised(prev, c.req.IfName)
 	return append(list, seen...), err
+}
+
+// unrecorded is what can be compared where another suite made it: the
+// delegates' answers, and what leaves the same traces whoever made it.
+func (c *call) unrecorded(st Statement) ([]resource.Resource, error) {
+	all, err := c.plan(st, Facts{}, Known[*current.Result]{})
+	var list []resource.Resource
+	for _, r := range all {
+		_, anySuites := r.(resource.AnySuites)
+		if _, isDelegate := r.(*delegate); isDelegate || anySuites {
+			list = append(list, r)
+		}
+	}
+	return list, err
 }
 
 // recorded is the fold of the attachment's entries; nil where none is ours.

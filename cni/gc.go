@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	current "github.com/containernetworking/cni/pkg/types/100"
 
@@ -70,7 +68,7 @@ func (c *call) sweepKinds(ctx context.Context, env resource.Env, st Statement, v
 	if err != nil {
 		return []error{err}
 	}
-	asked := resource.Sweep{Network: c.req.Conf.Name, Valid: slices.Collect(maps.Keys(valid)), Force: force}
+	asked := resource.Sweep{Network: c.req.Conf.Name, Valid: valid, Force: force}
 	var errs []error
 	for _, r := range list {
 		sweeper, ok := r.(resource.Sweeper)

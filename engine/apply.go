@@ -178,6 +178,13 @@ func (c *Call[E]) Commit() error {
 	return nil
 }
 
+// Abandon lets go of the entry, and leaves it pending for the next DEL, unless
+// the call has ended. It is for a caller that panics.
+func (c *Call[E]) Abandon() {
+	c.unlockFacts()
+	c.entry.Close()
+}
+
 // Rollback removes, in reverse, only what this call made. Where all is gone the
 // entry goes too; else it stays, for the next DEL or sweep, and the error lists
 // what remains.

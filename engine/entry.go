@@ -234,7 +234,8 @@ func (e *Entry) remove() error {
 	return nil
 }
 
-// Close lets go of the entry and leaves it on the disk.
+// Close lets go of the entry and leaves it on the disk. A second call does
+// nothing.
 func (e *Entry) Close() {
 	if e.lock != nil {
 		e.lock.Unlock()

@@ -10,15 +10,14 @@ import (
 // opens for it. With all gone the entry goes; else it stays, unlocked, and the
 // error is a RemainingError.
 func (e *Engine[E]) RemoveEntry(ctx context.Context, entry *Entry) error {
+	defer entry.Close() // also where a resource panics
 	env, scope, leave, err := e.Enter(ctx, entry.Header)
 	if err != nil {
-		entry.Close()
 		return err
 	}
 	defer leave()
 	list, err := e.Codec.Decode(entry)
 	if err != nil {
-		entry.Close()
 		return err
 	}
 	if entry.Done {
@@ -26,7 +25,6 @@ func (e *Engine[E]) RemoveEntry(ctx context.Context, entry *Entry) error {
 		_ = entry.append(line{Undo: true})
 	}
 	if left := e.remove(ctx, env, scope, list, entry); len(left) > 0 {
-		entry.Close()
 		return &RemainingError{Left: left}
 	}
 	return entry.remove()

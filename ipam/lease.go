@@ -160,7 +160,7 @@ func (l *Lease) Sweep(ctx context.Context, _ resource.Env, asked resource.Sweep)
 	}
 	swept, err := s.Sweep(ctx, func(id attachment.ID) Verdict {
 		switch {
-		case asked.Spares(attachment.ID{Network: asked.Network, Container: id.Container, IfName: id.IfName}):
+		case asked.Valid[attachment.ID{Network: asked.Network, Container: id.Container, IfName: id.IfName}]:
 			return Keep
 		case id.IfName == "" || !asked.Force:
 			return Report
@@ -186,3 +186,6 @@ func join(addrs []netip.Addr) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// AnySuites implements resource.AnySuites: the store is the reference's too.
+func (*Lease) AnySuites() {}

@@ -185,7 +185,7 @@ func TestRule15LeaseSweep(t *testing.T) {
 	b.put("10.0.0.10", "is no lease\n")
 	sweep := resource.Sweep{
 		Network: testNet, Force: true,
-		Valid: []attachment.ID{{Network: testNet, Container: "container-1", IfName: "eth0"}},
+		Valid: map[attachment.ID]bool{{Network: testNet, Container: "container-1", IfName: "eth0"}: true},
 	}
 	// GC names no container.
 	sweeper := resource.Sweeper(&Lease{DataDir: b.dataDir, open: b.lease(0).open})

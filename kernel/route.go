@@ -81,6 +81,14 @@ func (n *Namespace) AddRoute(r Route) error {
 	})
 }
 
+// AddRouteBeside adds a route whether or not the table has others with this
+// destination, TOS and metric. An IPv4 route then comes before them; an IPv6
+// route becomes one of several next hops. The very same route is an error
+// (Exists).
+func (n *Namespace) AddRouteBeside(r Route) error {
+	return n.call("route.add", r.String(), func() error { return n.newRoute(r, unix.NLM_F_CREATE) })
+}
+
 // ReplaceRoute adds a route, in place of the one with this destination, TOS
 // and metric if there is one.
 func (n *Namespace) ReplaceRoute(r Route) error {

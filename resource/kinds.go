@@ -6,9 +6,11 @@ func Kinds() map[string]func() Resource {
 	all := map[string]func() Resource{}
 	for _, blank := range []func() Resource{
 		func() Resource { return &Address{} },
+		func() Resource { return &Announce{} },
 		func() Resource { return &Bridge{} },
 		func() Resource { return &BridgeAddress{} },
 		func() Resource { return &BridgePort{} },
+		func() Resource { return &ChildLink{} },
 		func() Resource { return &EnsuredSysctl{} },
 		func() Resource { return &LinkSysctls{} },
 		func() Resource { return &LinkUp{} },

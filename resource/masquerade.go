@@ -46,6 +46,9 @@ func (m *Masquerade) Kind() string       { return masqueradeKind }
 func (m *Masquerade) Key() string        { return m.Network + "/" + m.Container + "/" + m.IfName }
 func (m *Masquerade) Within() engine.Ref { return "" }
 
+// AnySuites implements AnySuites: the rules are in the reference's format.
+func (m *Masquerade) AnySuites() {}
+
 // Ready tells whether this node has what the backend needs.
 func (m *Masquerade) Ready(_ context.Context, env Env) error {
 	if m.Backend == BackendIPTables {

@@ -133,7 +133,7 @@ func TestMasqueradeSweep(t *testing.T) {
 			stale := attach("a-longer-name", "keep", "eth1", "10.0.0.3/24")
 			staleLong := attach("a-longer-name", long, "eth1", "10.0.0.4/24")
 			foreign := attach("another", "stale", "eth0", "10.0.0.5/24")
-			ids := []attachment.ID{{Container: "keep", IfName: "eth0"}, {Container: long, IfName: "eth0"}}
+			ids := map[attachment.ID]bool{{Container: "keep", IfName: "eth0"}: true, {Container: long, IfName: "eth0"}: true}
 
 			removed, kept, err := stale.Sweep(ctx, env, Sweep{Network: "a-longer-name", Valid: ids})
 			if len(removed) != 0 || len(kept) != 2 || err != nil {
@@ -155,7 +155,7 @@ func TestMasqueradeSweep(t *testing.T) {
 		for _, variant := range []string{"nft", "legacy"} {
 			env := newEnv(t)
 			referenceIPTables(t, env.Host, variant)
-			ids := []attachment.ID{{Container: "ctr1", IfName: "eth7"}} // which interface, it does not say
+			ids := map[attachment.ID]bool{{Container: "ctr1", IfName: "eth7"}: true} // which interface, it does not say
 			removed, kept, err := iptablesTwin().Sweep(ctx, env, Sweep{Network: "mynet", Valid: ids, Force: true})
 			if len(removed)+len(kept) != 0 || err != nil {
 				t.Errorf("%s: removed %q, kept %q, %v", variant, removed, kept, err)

@@ -15,7 +15,7 @@ func (m *Masquerade) Sweep(ctx context.Context, env Env, asked Sweep) (removed, 
 	s := sweep{network: asked.Network}
 	owners := map[string]bool{}
 	containers := map[string]bool{}
-	for _, id := range asked.Valid {
+	for id := range asked.Valid {
 		owners[masqueradeOwner(asked.Network, id.Container, id.IfName)] = true
 		containers[id.Container] = true
 	}

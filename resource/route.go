@@ -61,10 +61,15 @@ func (r *Route) Create(_ context.Context, env Env) error {
 	if !kernel.Exists(err) {
 		return unsure(err)
 	}
-	// On a link of ours it can only be ours.
+	// On a link of ours the very same route can only be ours.
 	_, there, lookErr := ns.Route(r.entry(link.Index))
 	if lookErr == nil && there && r.In != "" && r.In != Sandbox {
 		return nil
+	}
+	// Another network of the container may have such a route already; on the
+	// host it would take another's traffic.
+	if lookErr == nil && !there && r.Side == Container {
+		return unsure(ns.AddRouteBeside(r.route(link.Index)))
 	}
 	return engine.Conflict(err)
 }

@@ -118,21 +118,35 @@ func TestRule14RouteInAnotherTable(t *testing.T) {
 	wantState(t, env, r, engine.IsAbsent)
 }
 
-// A route to the same network by another link is another's.
+// A route to the same network by another link is another's: on the host it is in
+// the way, in a container ours stands beside it.
 func TestRouteInTheWay(t *testing.T) {
 	t.Parallel()
-	env := newEnv(t)
-	withAddresses(t, env)
-	noError(t, env.Container.AddLink(kernel.LinkSpec{Name: "br0", Kind: kernel.BridgeKind{}, Up: true}))
-	other := kernel.Route{Dst: netip.MustParsePrefix("10.9.0.0/16"), Link: link(t, env.Container, "br0").Index}
-	noError(t, env.Container.AddRoute(other))
-	before := picture(t, env)
-	r := testRoute("10.9.0.0/16", "10.1.0.1")
-	if err := r.Create(context.Background(), env); !engine.IsConflict(err) {
-		t.Errorf("Create: %v", err)
+	for _, side := range []Side{Host, Container} {
+		env := newEnv(t)
+		withAddresses(t, env)
+		r := testRoute("10.9.0.0/16", "10.1.0.1")
+		ns := env.Container
+		if side == Host {
+			v := testVeth()
+			made(t, env, &Address{On: v.HostEnd(), Address: netip.MustParsePrefix("10.1.0.1/24")})
+			ns, r.On, r.Gateway = env.Host, v.HostEnd(), netip.MustParseAddr("10.1.0.2")
+		}
+		noError(t, ns.AddLink(kernel.LinkSpec{Name: "br0", Kind: kernel.BridgeKind{}, Up: true}))
+		other := kernel.Route{Dst: netip.MustParsePrefix("10.9.0.0/16"), Link: link(t, ns, "br0").Index}
+		noError(t, ns.AddRoute(other))
+		before := picture(t, env)
+		err := r.Create(context.Background(), env)
+		if side == Host && !engine.IsConflict(err) {
+			t.Errorf("Create on the host: %v", err)
+		}
+		if side == Container {
+			noError(t, err)
+			wantState(t, env, r, engine.IsPresent)
+		}
+		noError(t, r.Remove(context.Background(), env))
+		wantPicture(t, env, before)
 	}
-	noError(t, r.Remove(context.Background(), env))
-	wantPicture(t, env, before)
 }
 
 func TestRule3UnknownRoute(t *testing.T) {

@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"slices"
 
 	"github.com/fairlead-net/fairlead/attachment"
 )
@@ -25,13 +24,14 @@ type Sweeper interface {
 type Sweep struct {
 	Network string
 	// Valid are the network's attachments that are never touched.
-	Valid []attachment.ID
+	Valid map[attachment.ID]bool
 	// Force is the operator's word to remove all others.
 	Force bool
 }
 
-// Spares tells whether the attachment is not to be touched.
-func (s Sweep) Spares(id attachment.ID) bool { return slices.Contains(s.Valid, id) }
+// AnySuites is a resource whose Observe tells the truth also of what another
+// suite made: CHECK asks it where the journal has no record.
+type AnySuites interface{ AnySuites() }
 
 // Expectant is a resource whose link a later plugin of the chain may have
 // changed: what prevResult says of it holds (rule 14). An empty mac and a zero

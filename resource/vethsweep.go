@@ -28,7 +28,7 @@ func (v *Veth) Sweep(_ context.Context, env Env, s Sweep) (removed, kept []strin
 		if !ok {
 			continue
 		}
-		if s.Spares(id) {
+		if s.Valid[id] {
 			continue
 		}
 		if _, err := env.Host.DelLink(l.Index); err != nil {

@@ -26,7 +26,7 @@ func TestRule15VethsWithoutJournal(t *testing.T) {
 	made(t, env, NewVeth(valid), NewVeth(others))
 	before := picture(t, env)
 	made(t, env, NewVeth(stale))
-	sweep := Sweep{Network: "net", Valid: []attachment.ID{valid}, Force: true}
+	sweep := Sweep{Network: "net", Valid: map[attachment.ID]bool{valid: true}, Force: true}
 
 	refuse := Env{Host: env.Host.WithFaults(kernel.FailNth("link.list", 1, false, unix.EPERM))}
 	if removed, kept, err := testVeth().Sweep(ctx, refuse, sweep); err == nil || removed != nil || kept != nil {

@@ -116,6 +116,9 @@ func (s *statement) Network(facts cni.Facts, ipam cni.Known[*current.Result]) ([
 	if err != nil {
 		return nil, err
 	}
+	if _, known := full.Get(); known {
+		list = append(list, &resource.Announce{On: veth.Guest(), Port: veth.Host})
+	}
 	if result, known := full.Get(); known && s.conf.IsGateway {
 		gateways, err := s.gateways(facts, result)
 		if err != nil {
@@ -133,8 +136,8 @@ func (s *statement) Network(facts cni.Facts, ipam cni.Known[*current.Result]) ([
 	return list, nil
 }
 
-// sysctls: an address that the interface already has when it comes up is
-// announced by the kernel (arp_notify); DAD is the user's choice.
+// sysctls: the kernel announces an address when the interface comes up and when
+// its MAC address is set (arp_notify, ndisc_notify); DAD is the user's choice.
 func (s *statement) sysctls() []resource.LinkSysctl {
 	dad := "0"
 	var list []resource.LinkSysctl
@@ -144,6 +147,7 @@ func (s *statement) sysctls() []resource.LinkSysctl {
 	}
 	return append(list,
 		resource.LinkSysctl{Family: "ipv6", Name: "accept_dad", Value: dad, IfPresent: true},
+		resource.LinkSysctl{Family: "ipv6", Name: "ndisc_notify", Value: "1", IfPresent: true},
 		resource.LinkSysctl{Family: "ipv4", Name: "arp_notify", Value: "1", IfPresent: true})
 }
 

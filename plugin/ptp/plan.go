@@ -113,12 +113,22 @@ func (s *statement) host(veth *resource.Veth, ipam cni.Known[*current.Result]) (
 		}
 		list = append(list,
 			&resource.Address{On: veth.HostEnd(), N: n, Address: host(gw), NoDAD: true},
-			&resource.Route{On: veth.HostEnd(), N: n, Dst: host(addr.Addr())})
+			&resource.Route{On: veth.HostEnd(), N: n, Dst: host(addr.Addr()), Scope: scopeHost(addr.Addr())})
 	}
 	return list, nil
 }
 
 func host(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
+// scopeHost is RT_SCOPE_HOST (linux/rtnetlink.h), which the reference gives the
+// route to the container; IPv6 routes have no scope.
+func scopeHost(a netip.Addr) *uint8 {
+	if !a.Is4() {
+		return nil
+	}
+	scope := uint8(254)
+	return &scope
+}
 
 // ends are the two addresses of the link.
 func ends(ip *current.IPConfig) (addr netip.Prefix, gw netip.Addr, err error) {
