@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/fairlead-net/fairlead/test/host"
@@ -108,10 +109,14 @@ func (tr *trial) distinct(results []host.Result) {
 		}
 		seen[r.Address(0)] = true
 		for _, i := range r.Interfaces() {
-			if i["sandbox"] == nil && i["name"] != "cni0" && seen[i["name"]] {
-				tr.Errorf("interface %v twice", i["name"])
+			name, _ := i["name"].(string)
+			if i["sandbox"] != nil || strings.HasPrefix(name, "cni0") {
+				continue
 			}
-			seen[i["name"]] = true
+			if seen[name] {
+				tr.Errorf("interface %s twice", name)
+			}
+			seen[name] = true
 		}
 	}
 }

@@ -84,7 +84,7 @@ func TestShapes(t *testing.T) {
 // referenceChains is true for what the reference suite's portmap and firewall
 // ensure and leave.
 func referenceChains(f host.Fact) bool {
-	for _, s := range []string{"CNI-HOSTPORT-", "CNI-FORWARD", "CNI-ADMIN"} {
+	for _, s := range []string{"CNI-HOSTPORT-", "CNI-FORWARD", "CNI-ADMIN", "CNI-ISOLATION-"} {
 		if (f.Sort == "nft" || f.Sort == "chain") && strings.Contains(f.Name+f.Detail, s) {
 			return true
 		}

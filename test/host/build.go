@@ -48,21 +48,13 @@ func Recorder(t testing.TB) string {
 	return ready(t, "FAIRLEAD_TEST_RECORDER", buildRecorder)
 }
 
-// Prepare builds and gets all of them, for tests in the virtual machine, where
-// building takes minutes.
-func Prepare() error {
-	for _, build := range []func() (string, error){buildFairlead, buildRecorder, buildReference} {
-		if _, err := build(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func ready(t testing.TB, variable string, build func() (string, error)) string {
 	t.Helper()
 	if dir := os.Getenv(variable); dir != "" {
 		return dir
+	}
+	if InVM() {
+		t.Fatalf("host: %s is not set: 'make vmtest' builds outside the virtual machine", variable)
 	}
 	dir, err := build()
 	if err != nil {
@@ -99,14 +91,6 @@ func build(pkg, name string, links []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	current := filepath.Join(root, name)
-	if InVM() {
-		// What was built last outside; see Prepare.
-		if _, err := os.Stat(current); err != nil {
-			return "", fmt.Errorf("run 'go run ./test/host/prepare' outside the virtual machine first: %w", err)
-		}
-		return filepath.EvalSymlinks(current)
-	}
 	tmp, err := os.MkdirTemp(root, ".build-*")
 	if err != nil {
 		return "", err
@@ -135,19 +119,7 @@ func build(pkg, name string, links []string) (string, error) {
 	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) {
 		err = nil // another process was first
 	}
-	if err != nil {
-		return "", err
-	}
-	return dir, point(current, dir)
-}
-
-// point makes a symbolic link, in the place of another if there is one.
-func point(link, to string) error {
-	tmp := fmt.Sprintf("%s.%d", link, os.Getpid())
-	if err := os.Symlink(filepath.Base(to), tmp); err != nil {
-		return err
-	}
-	return os.Rename(tmp, link)
+	return dir, err
 }
 
 func digest(path string) (string, error) {
