@@ -65,6 +65,14 @@ func (o Owner) HostVeth() string {
 	return "veth" + string(o[:11])
 }
 
+// PassingLink is the name that a link of the attachment has for a moment, where
+// its own is taken in the namespace that the kernel makes it in (Linux before
+// 6.15). No link keeps it, so one that a crash left under it is the
+// attachment's.
+func (o Owner) PassingLink() string {
+	return "fl" + string(o[:13])
+}
+
 // MAC derives a locally administered unicast address; the salt tells apart the
 // interfaces of one attachment.
 func (o Owner) MAC(salt string) net.HardwareAddr {

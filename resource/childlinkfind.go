@@ -1,0 +1,178 @@
+package resource
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+
+	"github.com/fairlead-net/fairlead/attachment"
+	"github.com/fairlead-net/fairlead/engine"
+	"github.com/fairlead-net/fairlead/kernel"
+)
+
+func (l *ChildLink) Observe(_ context.Context, env Env) (engine.State, error) {
+	ns, err := env.At(Container)
+	if err != nil {
+		return engine.State{}, err
+	}
+	link, err := l.find(ns)
+	if err != nil || link == nil {
+		return absentUnless(err)
+	}
+	var d drift
+	if link.Name != l.Name {
+		d.add("%s is called %s", l.Name, link.Name)
+	}
+	l.compareKind(link.Info, &d)
+	if err := l.compareMaster(env, *link, &d); err != nil {
+		return engine.State{}, err
+	}
+	err = l.compareValues(env, *link, &d)
+	return d.state(), err
+}
+
+// compareKind compares what was said at the link's creation.
+func (l *ChildLink) compareKind(info kernel.LinkKind, d *drift) {
+	switch info := info.(type) {
+	case kernel.MacvlanKind:
+		if want := macvlanModes()[l.Mode]; info.Mode != want {
+			d.add("the mode of %s is %s, want %s", l.Name, nameOf(macvlanModes(), info.Mode), l.Mode)
+		}
+		if l.BCQueueLen != 0 && info.BCQueueLen != l.BCQueueLen {
+			d.add("the bcqueuelen of %s is %d, want %d", l.Name, info.BCQueueLen, l.BCQueueLen)
+		}
+	case kernel.IPVlanKind:
+		if want := ipvlanModes()[l.Mode]; info.Mode != want {
+			d.add("the mode of %s is %s, want %s", l.Name, nameOf(ipvlanModes(), info.Mode), l.Mode)
+		}
+	case kernel.VLANKind:
+		if info.ID != l.VLAN {
+			d.add("the vlan of %s is %d, want %d", l.Name, info.ID, l.VLAN)
+		}
+	}
+}
+
+// nameOf is the word for a mode.
+func nameOf[M ~uint16 | ~uint32](modes map[string]M, mode M) string {
+	for name, m := range modes {
+		if m == mode {
+			return name
+		}
+	}
+	return "number " + strconv.Itoa(int(mode))
+}
+
+// compareMaster goes by number: the master's name may be changed while all is
+// well.
+func (l *ChildLink) compareMaster(env Env, link kernel.Link, d *drift) error {
+	if l.Parent == 0 || l.onParent(link) {
+		return nil
+	}
+	name := "link number " + strconv.Itoa(link.Parent)
+	parent, ok, err := l.lower(env, link)
+	if err != nil {
+		return err
+	}
+	if ok {
+		name = parent.Name
+	}
+	d.add("the master of %s is %s, want %s", l.Name, name, l.Master)
+	return nil
+}
+
+// onParent tells whether the link is on the lower link that Create saw.
+func (l *ChildLink) onParent(link kernel.Link) bool {
+	if link.Parent != l.Parent || (link.ParentNetnsID == nil) != (l.ParentNetnsID == nil) {
+		return false
+	}
+	return link.ParentNetnsID == nil || *link.ParentNetnsID == *l.ParentNetnsID
+}
+
+// compareValues compares the MTU and the MAC address. What was left to the
+// master when the link was made may follow it since.
+func (l *ChildLink) compareValues(env Env, link kernel.Link, d *drift) error {
+	mtu, mac := first(l.expect.mtu, l.MTU), first(l.expect.mac, l.MAC)
+	if mtu == 0 && link.MTU != l.FoundMTU || mac == "" && link.MAC.String() != l.FoundMAC {
+		master, ok, err := l.lower(env, link)
+		if err != nil {
+			return err
+		}
+		if ok && mtu == 0 && link.MTU == master.MTU {
+			mtu = link.MTU
+		}
+		if ok && mac == "" && bytes.Equal(link.MAC, master.MAC) {
+			mac = link.MAC.String()
+		}
+	}
+	d.mtu(link, first(mtu, l.FoundMTU))
+	d.mac(link, first(mac, l.FoundMAC))
+	return nil
+}
+
+// lower looks up what the link is on: it is in the container or on the host.
+func (l *ChildLink) lower(env Env, link kernel.Link) (kernel.Link, bool, error) {
+	ns := env.Container
+	if link.ParentNetnsID != nil {
+		ns = env.Host
+	}
+	if link.Parent == 0 {
+		return kernel.Link{}, false, nil
+	}
+	return ns.LinkByIndex(link.Parent)
+}
+
+func (l *ChildLink) Remove(_ context.Context, env Env) error {
+	ns, err := env.At(Container)
+	if err != nil {
+		return err
+	}
+	link, err := l.find(ns)
+	if err != nil || link == nil {
+		return err
+	}
+	_, err = ns.DelLink(link.Index)
+	return err
+}
+
+// find gives the link that is ours, or nil. The index that Create saw proves it
+// together with the kind and the lower link, since the kernel does not use an
+// index again soon: neither a new name nor a forged mark, which whoever is in
+// the container can give it, keep it from going. Without that index it goes by
+// name.
+func (l *ChildLink) find(ns *kernel.Namespace) (*kernel.Link, error) {
+	if l.Index != 0 {
+		link, ok, err := ns.LinkByIndex(l.Index)
+		if err != nil {
+			return nil, err
+		}
+		if ok && link.Kind == l.Type && l.onParent(link) {
+			return &link, nil
+		}
+	}
+	for _, name := range l.names() {
+		link, ok, err := ns.Link(name)
+		if err != nil {
+			return nil, err
+		}
+		// By an alternative name it is some other link.
+		if ok && link.Name == name && link.Kind == l.Type && !l.another(link.Alias) {
+			return &link, nil
+		}
+	}
+	return nil, nil
+}
+
+// names are those that the link may have.
+func (l *ChildLink) names() []string {
+	if l.MasterSide == Host {
+		return []string{l.Name, l.Owner.PassingLink()}
+	}
+	return []string{l.Name}
+}
+
+// another tells whether the mark names another owner. No mark is no other: the
+// reference suite sets none.
+func (l *ChildLink) another(alias string) bool {
+	owner, marked := attachment.OwnerOfAlias(alias)
+	return marked && owner != l.Owner
+}
