@@ -15,6 +15,9 @@ import (
 // the Network stage, each on disk before it is done.
 func (c *call) add(ctx context.Context) (*current.Result, error) {
 	st, err := c.prepare()
+	if err == nil {
+		err = c.req.needs(st)
+	}
 	if err != nil {
 		return nil, err
 	}

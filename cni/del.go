@@ -70,6 +70,9 @@ func (c *call) take(ctx context.Context) (*engine.Entry, error) {
 // is there, then with prevResult.
 func (c *call) check(ctx context.Context) error {
 	st, err := c.prepare()
+	if err == nil {
+		err = c.req.needs(st)
+	}
 	if err != nil {
 		return err
 	}

@@ -130,6 +130,9 @@ func dryFacts(ctx context.Context, st Statement, netns string) (Facts, error) {
 	}
 	raw := make(map[string]json.RawMessage, len(wanted))
 	for _, f := range wanted {
+		if w, ok := f.(interface{ Within() engine.Ref }); ok && w.Within() == resource.Sandbox && env.Container == nil {
+			continue // nothing can be known yet
+		}
 		value, err := f.Find(ctx, env)
 		if err != nil {
 			return Facts{}, fmt.Errorf("find %s: %w", f.Name(), err)
