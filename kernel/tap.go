@@ -3,6 +3,8 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +17,9 @@ type TapSpec struct {
 	Group      *uint32
 	MultiQueue bool
 	VNetHdr    bool // frames come with a header for offloads
+	// SELinux is the context that the device is labelled with; "": that of this
+	// process. Where SELinux is not at work a context is an error.
+	SELinux string
 }
 
 // AddTap makes a tap device. It is an error (Exists) when there is a link of
@@ -24,18 +29,10 @@ func (n *Namespace) AddTap(s TapSpec) error {
 }
 
 func (n *Namespace) addTap(s TapSpec) error {
-	req, err := unix.NewIfreq(s.Name)
-	if err != nil || s.Name == "" {
-		return fmt.Errorf("not a name: %w", unix.EINVAL)
+	req, err := s.request()
+	if err != nil {
+		return err
 	}
-	flags := uint16(unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_TUN_EXCL)
-	if s.MultiQueue {
-		flags |= unix.IFF_MULTI_QUEUE
-	}
-	if s.VNetHdr {
-		flags |= unix.IFF_VNET_HDR
-	}
-	req.SetUint16(flags)
 	// The device is made where the thread is that opens.
 	fd := -1
 	err = n.do(func() (err error) {
@@ -47,7 +44,8 @@ func (n *Namespace) addTap(s TapSpec) error {
 	}
 	// Until it is told to persist it goes when this is closed.
 	defer unix.Close(fd)
-	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
+	err = labelled(s.SELinux, func() error { return unix.IoctlIfreq(fd, unix.TUNSETIFF, req) })
+	if err != nil {
 		return n.tapRefused(s.Name, err)
 	}
 	if s.Owner != nil {
@@ -63,6 +61,22 @@ func (n *Namespace) addTap(s TapSpec) error {
 	return unix.IoctlSetInt(fd, unix.TUNSETPERSIST, 1)
 }
 
+func (s TapSpec) request() (*unix.Ifreq, error) {
+	req, err := unix.NewIfreq(s.Name)
+	if err != nil || s.Name == "" {
+		return nil, fmt.Errorf("not a name: %w", unix.EINVAL)
+	}
+	flags := uint16(unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_TUN_EXCL)
+	if s.MultiQueue {
+		flags |= unix.IFF_MULTI_QUEUE
+	}
+	if s.VNetHdr {
+		flags |= unix.IFF_VNET_HDR
+	}
+	req.SetUint16(flags)
+	return req, nil
+}
+
 // tapRefused gives EEXIST when there is a link of that name: the kernel says
 // EBUSY of a tap, and EINVAL of another kind.
 func (n *Namespace) tapRefused(name string, err error) error {
@@ -72,4 +86,31 @@ func (n *Namespace) tapRefused(name string, err error) error {
 		}
 	}
 	return err
+}
+
+// ErrNoSELinux is answered where a context is asked for and SELinux is not at
+// work.
+var ErrNoSELinux = errors.New("SELinux is not at work on this machine")
+
+// labelled calls f on a thread that has the SELinux context: the kernel labels
+// a tun device with that of the thread which makes it. The thread ends with the
+// call, so that nothing else is ever done under that context.
+func labelled(context string, f func() error) error {
+	if context == "" {
+		return f()
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs("/sys/fs/selinux", &fs); err != nil || fs.Type != unix.SELINUX_MAGIC {
+		return fmt.Errorf("context %s: %w", context, ErrNoSELinux)
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock: the thread ends here
+		if err := os.WriteFile("/proc/thread-self/attr/current", []byte(context), 0); err != nil {
+			done <- fmt.Errorf("SELinux does not let this process take the context %s: %w", context, err)
+			return
+		}
+		done <- f()
+	}()
+	return <-done
 }

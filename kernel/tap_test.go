@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -55,4 +56,16 @@ func TestTapRefusals(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Error(all, err)
 	}
+}
+
+// TestTapWithoutSELinux: a context that can't be given makes no device.
+func TestTapWithoutSELinux(t *testing.T) {
+	t.Parallel()
+	n := newNS(t)
+	err := n.AddTap(TapSpec{Name: "tap0", SELinux: "system_u:system_r:container_t:s0"})
+	if !errors.Is(err, ErrNoSELinux) || Exists(err) {
+		t.Errorf("%v", err)
+	}
+	contains(t, err, "tap0", "system_u:system_r:container_t:s0", "SELinux")
+	noLink(t, n, "tap0")
 }
