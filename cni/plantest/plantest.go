@@ -2,8 +2,8 @@
 // plugin what the engine relies on. It is for tests alone.
 //
 // In a plugin's testdata, NAME.json is a configuration, NAME.ipam.json the IPAM
-// result to go with it (absent for plugins without IPAM), and NAME.plan.json
-// the plan. FAIRLEAD_UPDATE_GOLDEN=1 in the environment writes the plans anew.
+// result to go with it (absent for plugins without IPAM), NAME.facts.json what
+// facts say (absent: Facts), and NAME.plan.json the plan. FAIRLEAD_UPDATE_GOLDEN=1 in the environment writes the plans anew.
 package plantest
 
 import (
@@ -26,6 +26,7 @@ import (
 func Facts() cni.Facts {
 	return cni.NewFacts(map[string]json.RawMessage{
 		"machine-id": json.RawMessage(`"5f0c7a4fd7c14b1cbb0f5d5c8d3c9a01"`),
+		"master":     json.RawMessage(`{"name": "ens5", "mtu": 1500}`),
 	})
 }
 
@@ -46,16 +47,17 @@ func Run(t *testing.T, plugin cni.Plugin) {
 	}
 	ran := false
 	for _, path := range all {
-		if strings.HasSuffix(path, ".ipam.json") || strings.HasSuffix(path, ".plan.json") {
-			continue
+		if strings.Count(filepath.Base(path), ".") > 1 {
+			continue // NAME.SORT.json
 		}
 		ran = true
 		base := strings.TrimSuffix(path, ".json")
 		t.Run(filepath.Base(base), func(t *testing.T) {
 			t.Parallel()
 			conf, ipam := read(t, path), readIPAM(t, base+".ipam.json")
-			golden(t, plugin, conf, ipam, base+".plan.json")
-			TestRule03UnknownKeepsKeys(t, plugin, conf, ipam)
+			facts := readFacts(t, base+".facts.json")
+			golden(t, plugin, conf, facts, ipam, base+".plan.json")
+			TestRule03UnknownKeepsKeys(t, plugin, conf, facts, ipam)
 		})
 	}
 	if !ran {
@@ -63,9 +65,9 @@ func Run(t *testing.T, plugin cni.Plugin) {
 	}
 }
 
-func golden(t *testing.T, plugin cni.Plugin, conf []byte, ipam cni.Known[*current.Result], path string) {
+func golden(t *testing.T, plugin cni.Plugin, conf []byte, facts cni.Facts, ipam cni.Known[*current.Result], path string) {
 	t.Helper()
-	list, err := cni.Plan(plugin, Request(conf), Facts(), ipam)
+	list, err := cni.Plan(plugin, Request(conf), facts, ipam)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,9 +101,9 @@ func golden(t *testing.T, plugin cni.Plugin, conf []byte, ipam cni.Known[*curren
 // TestRule03UnknownKeepsKeys proves that a plan with unknown facts and
 // addresses has the same Kind and Key for everything that DEL must remove
 // itself.
-func TestRule03UnknownKeepsKeys(t *testing.T, plugin cni.Plugin, conf []byte, ipam cni.Known[*current.Result]) {
+func TestRule03UnknownKeepsKeys(t *testing.T, plugin cni.Plugin, conf []byte, facts cni.Facts, ipam cni.Known[*current.Result]) {
 	t.Helper()
-	known, err := cni.Plan(plugin, Request(conf), Facts(), ipam)
+	known, err := cni.Plan(plugin, Request(conf), facts, ipam)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,6 +140,22 @@ func read(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+func readFacts(t *testing.T, path string) cni.Facts {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return Facts()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return cni.NewFacts(raw)
 }
 
 func readIPAM(t *testing.T, path string) cni.Known[*current.Result] {
