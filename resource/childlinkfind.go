@@ -89,23 +89,27 @@ func (l *ChildLink) onParent(link kernel.Link) bool {
 }
 
 // compareValues compares the MTU and the MAC address. What was left to the
-// master when the link was made may follow it since.
+// master when the link was made may follow it since; an ipvlan's MTU does so in
+// any case.
 func (l *ChildLink) compareValues(env Env, link kernel.Link, d *drift) error {
-	mtu, mac := first(l.expect.mtu, l.MTU), first(l.expect.mac, l.MAC)
-	if mtu == 0 && link.MTU != l.FoundMTU || mac == "" && link.MAC.String() != l.FoundMAC {
+	mtu := first(l.expect.mtu, first(l.MTU, l.FoundMTU))
+	mac := first(l.expect.mac, first(l.MAC, l.FoundMAC))
+	mtuFollows := l.expect.mtu == 0 && (l.MTU == 0 || l.Type == typeIPVlan)
+	macFollows := l.expect.mac == "" && l.MAC == ""
+	if mtuFollows && link.MTU != mtu || macFollows && link.MAC.String() != mac {
 		master, ok, err := l.lower(env, link)
 		if err != nil {
 			return err
 		}
-		if ok && mtu == 0 && link.MTU == master.MTU {
+		if ok && mtuFollows && link.MTU == master.MTU {
 			mtu = link.MTU
 		}
-		if ok && mac == "" && bytes.Equal(link.MAC, master.MAC) {
+		if ok && macFollows && bytes.Equal(link.MAC, master.MAC) {
 			mac = link.MAC.String()
 		}
 	}
-	d.mtu(link, first(mtu, l.FoundMTU))
-	d.mac(link, first(mac, l.FoundMAC))
+	d.mtu(link, mtu)
+	d.mac(link, mac)
 	return nil
 }
 

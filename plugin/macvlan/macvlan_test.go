@@ -1,0 +1,12 @@
+package macvlan
+
+import (
+	"testing"
+
+	"github.com/fairlead-net/fairlead/cni/plantest"
+)
+
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	plantest.Run(t, Plugin())
+}
