@@ -23,6 +23,8 @@ func decodeKind(kind string, data []byte) (LinkKind, error) {
 		return WireguardKind{}, nil
 	case "bridge":
 		return decodeBridge(a), nil
+	case "tun":
+		return decodeTun(a), nil
 	case "vrf":
 		return VRFKind{Table: getU32(a[unix.IFLA_VRF_TABLE])}, nil
 	case "vlan":

@@ -114,3 +114,28 @@ func labelled(context string, f func() error) error {
 	}()
 	return <-done
 }
+
+// TunKind is what the kernel says of a tap device, or of a tun. It is none that
+// AddLink can make: see AddTap.
+type TunKind struct {
+	Tap        bool
+	Owner      *uint32
+	Group      *uint32
+	MultiQueue bool
+	Persist    bool // it stays when no process has it open
+}
+
+// Kind implements LinkKind.
+func (TunKind) Kind() string { return "tun" }
+
+func (TunKind) encode(*encoder) error {
+	return fmt.Errorf("no message makes a tun: %w", unix.EOPNOTSUPP)
+}
+
+func decodeTun(a attrs) TunKind {
+	return TunKind{
+		Tap:   getU8(a[unix.IFLA_TUN_TYPE]) == unix.IFF_TAP,
+		Owner: a.u32(unix.IFLA_TUN_OWNER), Group: a.u32(unix.IFLA_TUN_GROUP),
+		MultiQueue: getU8(a[unix.IFLA_TUN_MULTI_QUEUE]) != 0, Persist: getU8(a[unix.IFLA_TUN_PERSIST]) != 0,
+	}
+}

@@ -15,6 +15,9 @@ func TestTap(t *testing.T) {
 	if l.Kind != "tun" || l.Up {
 		t.Errorf("%+v", l)
 	}
+	if k, ok := l.Info.(TunKind); !ok || !k.Tap || *k.Owner != 1000 || *k.Group != 1001 || !k.MultiQueue || !k.Persist {
+		t.Errorf("%+v", l.Info)
+	}
 	// It is here, and nowhere else.
 	noLink(t, newNS(t), "tap0")
 	must(t, n.Do(func() error {

@@ -21,6 +21,7 @@ func Kinds() map[string]func() Resource {
 		func() Resource { return &Settled{} },
 		func() Resource { return &SpoofCheck{} },
 		func() Resource { return &SpoofCheckTable{} },
+		func() Resource { return &Tap{} },
 		func() Resource { return &Veth{} },
 		func() Resource { return &VLANGateway{} },
 	} {
