@@ -6,10 +6,14 @@ import (
 	"github.com/fairlead-net/fairlead/cni"
 	"github.com/fairlead-net/fairlead/ipam"
 	"github.com/fairlead-net/fairlead/plugin/bridge"
+	"github.com/fairlead-net/fairlead/plugin/dummy"
 	hostlocal "github.com/fairlead-net/fairlead/plugin/host-local"
+	"github.com/fairlead-net/fairlead/plugin/ipvlan"
 	"github.com/fairlead-net/fairlead/plugin/loopback"
+	"github.com/fairlead-net/fairlead/plugin/macvlan"
 	"github.com/fairlead-net/fairlead/plugin/ptp"
 	"github.com/fairlead-net/fairlead/plugin/static"
+	"github.com/fairlead-net/fairlead/plugin/vlan"
 	"github.com/fairlead-net/fairlead/resource"
 )
 
@@ -17,6 +21,7 @@ import (
 func allPlugins() []cni.Plugin {
 	return []cni.Plugin{
 		loopback.Plugin(), bridge.Plugin(), ptp.Plugin(),
+		macvlan.Plugin(), ipvlan.Plugin(), vlan.Plugin(), dummy.Plugin(),
 		hostlocal.Plugin(), static.Plugin(),
 	}
 }

@@ -14,17 +14,24 @@ import (
 
 	"github.com/fairlead-net/fairlead/cni"
 	"github.com/fairlead-net/fairlead/plugin/bridge"
+	"github.com/fairlead-net/fairlead/plugin/dummy"
 	hostlocal "github.com/fairlead-net/fairlead/plugin/host-local"
+	"github.com/fairlead-net/fairlead/plugin/ipvlan"
 	"github.com/fairlead-net/fairlead/plugin/loopback"
+	"github.com/fairlead-net/fairlead/plugin/macvlan"
 	"github.com/fairlead-net/fairlead/plugin/ptp"
 	"github.com/fairlead-net/fairlead/plugin/static"
+	"github.com/fairlead-net/fairlead/plugin/vlan"
 )
 
 // plugins are all that have a folder, by name.
 func plugins(t *testing.T) map[string]cni.Plugin {
 	t.Helper()
 	all := map[string]cni.Plugin{}
-	for _, p := range []cni.Plugin{bridge.Plugin(), hostlocal.Plugin(), loopback.Plugin(), ptp.Plugin(), static.Plugin()} {
+	for _, p := range []cni.Plugin{
+		bridge.Plugin(), dummy.Plugin(), hostlocal.Plugin(), ipvlan.Plugin(), loopback.Plugin(), macvlan.Plugin(),
+		ptp.Plugin(), static.Plugin(), vlan.Plugin(),
+	} {
 		all[p.Name] = p
 	}
 	folders, err := os.ReadDir(filepath.Join(root, "plugin"))
