@@ -7,4 +7,6 @@
 //
 // What may enter: one file a plugin, with its subject; one file a subject of
 // the specification, with its numbers.
+//
+//fairlead:vmtest
 package conformance

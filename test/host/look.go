@@ -261,7 +261,7 @@ func (h *Host) sysctls(netns string) (Picture, error) {
 }
 
 // files tells the files under the host's own /run and /var/lib. Directories
-// are told only by what is in them.
+// are told by what is in them, but for those of the journal.
 func (h *Host) files() (p Picture, err error) {
 	h.Do(func() {
 		for _, root := range []string{"/run", "/var/lib"} {
@@ -269,8 +269,15 @@ func (h *Host) files() (p Picture, err error) {
 				if errors.Is(err, fs.ErrNotExist) {
 					return nil
 				}
-				if err != nil || d.IsDir() {
+				if err != nil {
 					return err
+				}
+				if d.IsDir() {
+					// An attachment's directory goes with its last entry.
+					if filepath.Dir(path) == "/run/fairlead/attachments" {
+						p = append(p, Fact{"file", path, "directory"})
+					}
+					return nil
 				}
 				f, err := fileFact(path, d)
 				if errors.Is(err, fs.ErrNotExist) {

@@ -3,4 +3,6 @@
 // other checks and removes, and nothing is left.
 //
 // What may enter: configurations of plugins that both suites have.
+//
+//fairlead:vmtest
 package switching
