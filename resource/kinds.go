@@ -24,6 +24,8 @@ func Kinds() map[string]func() Resource {
 		func() Resource { return &Tap{} },
 		func() Resource { return &Veth{} },
 		func() Resource { return &VLANGateway{} },
+		func() Resource { return &VRF{} },
+		func() Resource { return &VRFMember{} },
 	} {
 		all[blank().Kind()] = blank
 	}
