@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-net/fairlead/plugin/macvlan"
 	"github.com/fairlead-net/fairlead/plugin/ptp"
 	"github.com/fairlead-net/fairlead/plugin/static"
+	"github.com/fairlead-net/fairlead/plugin/tap"
 	"github.com/fairlead-net/fairlead/plugin/vlan"
 	"github.com/fairlead-net/fairlead/resource"
 )
@@ -21,7 +22,7 @@ import (
 func allPlugins() []cni.Plugin {
 	return []cni.Plugin{
 		loopback.Plugin(), bridge.Plugin(), ptp.Plugin(),
-		macvlan.Plugin(), ipvlan.Plugin(), vlan.Plugin(), dummy.Plugin(),
+		macvlan.Plugin(), ipvlan.Plugin(), vlan.Plugin(), dummy.Plugin(), tap.Plugin(),
 		hostlocal.Plugin(), static.Plugin(),
 	}
 }
