@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-net/fairlead/plugin/static"
 	"github.com/fairlead-net/fairlead/plugin/tap"
 	"github.com/fairlead-net/fairlead/plugin/vlan"
+	"github.com/fairlead-net/fairlead/plugin/vrf"
 	"github.com/fairlead-net/fairlead/resource"
 )
 
@@ -23,6 +24,7 @@ func allPlugins() []cni.Plugin {
 	return []cni.Plugin{
 		loopback.Plugin(), bridge.Plugin(), ptp.Plugin(),
 		macvlan.Plugin(), ipvlan.Plugin(), vlan.Plugin(), dummy.Plugin(), tap.Plugin(),
+		vrf.Plugin(),
 		hostlocal.Plugin(), static.Plugin(),
 	}
 }

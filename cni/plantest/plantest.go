@@ -27,6 +27,7 @@ func Facts() cni.Facts {
 	return cni.NewFacts(map[string]json.RawMessage{
 		"machine-id": json.RawMessage(`"5f0c7a4fd7c14b1cbb0f5d5c8d3c9a01"`),
 		"master":     json.RawMessage(`{"name": "ens5", "mtu": 1500}`),
+		"vrf-table":  json.RawMessage(`7`),
 	})
 }
 

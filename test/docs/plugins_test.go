@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-net/fairlead/plugin/ptp"
 	"github.com/fairlead-net/fairlead/plugin/static"
 	"github.com/fairlead-net/fairlead/plugin/vlan"
+	"github.com/fairlead-net/fairlead/plugin/vrf"
 )
 
 // plugins are all that have a folder, by name.
@@ -30,7 +31,7 @@ func plugins(t *testing.T) map[string]cni.Plugin {
 	all := map[string]cni.Plugin{}
 	for _, p := range []cni.Plugin{
 		bridge.Plugin(), dummy.Plugin(), hostlocal.Plugin(), ipvlan.Plugin(), loopback.Plugin(), macvlan.Plugin(),
-		ptp.Plugin(), static.Plugin(), vlan.Plugin(),
+		ptp.Plugin(), static.Plugin(), vlan.Plugin(), vrf.Plugin(),
 	} {
 		all[p.Name] = p
 	}
