@@ -61,7 +61,7 @@ func (c *caller) find(typ, remembered string) (string, error) {
 			return "", nil // ourselves, wherever we are
 		}
 	}
-	return "", Errorf(CodeFailed, "find delegate: %w", err)
+	return "", fmt.Errorf("find delegate: %w", err)
 }
 
 // ours gives the plugin where path is this very binary under one of our names.

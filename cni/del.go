@@ -111,7 +111,9 @@ func (c *call) status(ctx context.Context) error {
 		errs = append(errs, withCode(CodeNotAvailable, s.Status(ctx, env)))
 	}
 	errs = append(errs, c.ready(ctx, env, st)...)
-	errs = append(errs, c.forward(ctx, st, Status)...)
+	for _, err := range c.forward(ctx, st, Status) {
+		errs = append(errs, withCode(CodeNotAvailable, err))
+	}
 	return errors.Join(errs...)
 }
 

@@ -22,7 +22,7 @@ func (c *call) expected(st Statement) ([]resource.Resource, error) {
 		}
 	}
 	prev := c.req.Conf.PrevResult
-	if prev == nil {
+	if prev == nil || c.plugin.IPAM {
 		return list, nil
 	}
 	for _, r := range list {

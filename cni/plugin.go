@@ -16,6 +16,9 @@ import (
 type Plugin struct {
 	Name  string
 	About string // one line, for people
+	// IPAM: the result is addresses for another plugin to configure. What is in
+	// the container is that one's to check.
+	IPAM bool
 	// Prepare decodes the configuration and validates it: pure, no look-ups.
 	// For GC and STATUS the request names no container.
 	Prepare func(*Request) (Statement, error)

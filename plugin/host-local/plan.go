@@ -18,6 +18,7 @@ import (
 func Plugin() cni.Plugin {
 	return cni.Plugin{
 		Name:  "host-local",
+		IPAM:  true,
 		About: "addresses of ranges, leased in files on the node",
 		Prepare: func(req *cni.Request) (cni.Statement, error) {
 			conf, err := parse(req)

@@ -14,6 +14,7 @@ import (
 func Plugin() cni.Plugin {
 	return cni.Plugin{
 		Name:  "static",
+		IPAM:  true,
 		About: "addresses that the configuration or the runtime names",
 		Prepare: func(req *cni.Request) (cni.Statement, error) {
 			conf, err := parse(req)
