@@ -39,8 +39,8 @@ func (l *Lock) drop() {
 const lockWait = 30 * time.Second
 
 // flock takes the lock how (LOCK_SH or LOCK_EX) on f; waiting ends with ctx, or
-// after lockWait, and is then ErrBusy. On failure f is closed: a waiter that was given up may
-// still get the lock, and must let it go.
+// after lockWait, and is then ErrBusy. On failure f is closed: a waiter that was
+// given up may still get the lock, and must let it go.
 func flock(ctx context.Context, f *os.File, how int) (*Lock, error) {
 	err := flockNow(f, how)
 	if err == nil {

@@ -1,18 +1,26 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // holder is what a user of a restored thing keeps: its place in the stack, and
 // itself with the saved value.
 type holder struct {
-	Order int             `json:"order"`
-	Kind  string          `json:"kind"`
-	Body  json.RawMessage `json:"body"`
+	Order int `json:"order"`
+	// Set says that the value was set, and that it was not begun to put the old
+	// one back. Without it (a call died) the holder has no claim to its value,
+	// which may be there or not.
+	Set  bool            `json:"set,omitempty"`
+	Kind string          `json:"kind"`
+	Body json.RawMessage `json:"body"`
+
+	who user
 }
 
 // createRestored saves the value that is there, on disk, before it is changed.
@@ -21,49 +29,57 @@ func (e *Engine[E]) createRestored(ctx context.Context, env E, r Restored[E], th
 		if err := r.Save(ctx, env); err != nil {
 			return err
 		}
-		_, _, top, err := e.above(thing, 0)
+		stack, err := e.holders(thing)
 		if err != nil {
 			return err
 		}
-		if err := e.hold(thing, userOf(entry), top+1, r); err != nil {
+		mine := holder{Order: 1, who: userOf(entry)}
+		if n := len(stack); n > 0 {
+			mine.Order = stack[n-1].Order + 1
+		}
+		if err := e.hold(thing, mine, r); err != nil {
 			return err
 		}
 		err = r.Create(ctx, env)
 		if err != nil && !IsPartial(err) {
 			// Nothing was changed, so it holds nothing.
-			err = errors.Join(err, Partial(e.strikeOff(thing, entry)))
+			return errors.Join(err, Partial(e.strikeOff(thing, entry)))
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		mine.Set = true
+		return Partial(e.hold(thing, mine, r))
 	})
 }
 
-func (e *Engine[E]) hold(thing string, u user, order int, r Resource[E]) error {
+// hold writes the holder's file, with what r has saved.
+func (e *Engine[E]) hold(thing string, h holder, r Resource[E]) error {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", thing, err)
 	}
-	return e.Journal.register(thing, u, holder{Order: order, Kind: r.Kind(), Body: body})
+	h.Kind, h.Body = r.Kind(), body
+	return e.Journal.register(thing, h.who, h)
 }
 
-// above finds the holder next after order, and the highest order of all. Those
-// whose entry is gone are struck off: nobody would ever put back what they keep.
-func (e *Engine[E]) above(thing string, order int) (next *holder, who user, top int, err error) {
-	err = e.Journal.eachUser(thing, func(u user) (bool, error) {
+// holders gives the stack, the lowest first. Those whose entry is gone are
+// struck off: nobody would ever put back what they keep.
+func (e *Engine[E]) holders(thing string) ([]holder, error) {
+	var stack []holder
+	err := e.Journal.eachUser(thing, func(u user) (bool, error) {
 		if !e.Journal.hasEntry(u) {
 			return true, e.Journal.unregister(thing, u)
 		}
-		var h holder
+		h := holder{who: u}
 		ok, err := e.Journal.readUser(thing, u, &h)
-		if err != nil || !ok {
-			return true, err
+		if ok && err == nil {
+			stack = append(stack, h)
 		}
-		top = max(top, h.Order)
-		if h.Order > order && (next == nil || h.Order < next.Order) {
-			next, who = &h, u
-		}
-		return true, nil
+		return true, err
 	})
-	return next, who, top, err
+	slices.SortFunc(stack, func(a, b holder) int { return cmp.Compare(a.Order, b.Order) })
+	return stack, err
 }
 
 // removeRestored puts the old value back, unless a later holder stands above:
@@ -73,7 +89,15 @@ func (e *Engine[E]) removeRestored(ctx context.Context, env E, r Restored[E], th
 		return r.Remove(ctx, env)
 	}
 	return e.alone(ctx, thing, func() error {
-		if err := e.putBack(ctx, env, thing, userOf(entry)); err != nil {
+		stack, err := e.holders(thing)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(stack, func(h holder) bool { return h.who == userOf(entry) })
+		if at < 0 {
+			return nil // without a file nothing had been changed yet
+		}
+		if err := e.putBack(ctx, env, thing, stack[at], stack[at+1:]); err != nil {
 			return err
 		}
 		return e.strikeOff(thing, entry)
@@ -81,32 +105,34 @@ func (e *Engine[E]) removeRestored(ctx context.Context, env E, r Restored[E], th
 }
 
 // putBack goes by what the holder's file says: the entry does not learn what it
-// inherited.
-func (e *Engine[E]) putBack(ctx context.Context, env E, thing string, u user) error {
-	var mine holder
-	ok, err := e.Journal.readUser(thing, u, &mine)
-	if err != nil || !ok {
-		return err // without a file nothing had been changed yet
-	}
+// inherited. The next holder above whose value is set inherits, with those
+// between, which stand for none; where there is no such holder, the value is
+// put back.
+func (e *Engine[E]) putBack(ctx context.Context, env E, thing string, mine holder, above []holder) error {
 	leaving, err := e.restored(mine)
 	if err != nil {
 		return err
 	}
-	next, who, _, err := e.above(thing, mine.Order)
-	if err != nil {
-		return err
+	// From here on it has no claim, should this call die. A full disk must not
+	// stop the removal.
+	mine.Set = false
+	_ = e.hold(thing, mine, leaving)
+	for _, h := range above {
+		heir, err := e.restored(h)
+		if err != nil {
+			return err
+		}
+		if err := heir.Inherit(leaving); err != nil {
+			return err
+		}
+		if err := e.hold(thing, h, heir); err != nil {
+			return err
+		}
+		if h.Set {
+			return nil
+		}
 	}
-	if next == nil {
-		return leaving.Remove(ctx, env)
-	}
-	heir, err := e.restored(*next)
-	if err != nil {
-		return err
-	}
-	if err := heir.Inherit(leaving); err != nil {
-		return err
-	}
-	return e.hold(thing, who, next.Order, heir)
+	return leaving.Remove(ctx, env)
 }
 
 func (e *Engine[E]) restored(h holder) (Restored[E], error) {

@@ -81,6 +81,9 @@ func follow(pid int, f func(nr int)) error {
 			signal = int(ws.StopSignal())
 		default:
 			nr, entry, err := syscallAt(tid)
+			if errors.Is(err, unix.ESRCH) {
+				continue // another thread ended the process
+			}
 			if err != nil {
 				return err
 			}
