@@ -82,6 +82,13 @@ func Busy(err error) bool {
 	return ok && (errno == unix.EBUSY || errno == unix.EAGAIN)
 }
 
+// Refused says that the kernel does not take the value that it was given, and
+// will not take it at the next try.
+func Refused(err error) bool {
+	errno, ok := answered(err)
+	return ok && (errno == unix.EINVAL || errno == unix.ERANGE || errno == unix.EADDRNOTAVAIL || errno == unix.EADDRINUSE)
+}
+
 // answered gives the errno of err if it is an answer of the kernel to the
 // call: neither an interrupted dump nor a lost answer is one.
 func answered(err error) (unix.Errno, bool) {

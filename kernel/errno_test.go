@@ -96,6 +96,7 @@ func TestErrnoPredicates(t *testing.T) {
 	t.Parallel()
 	testPredicate(t, "Exists", Exists, "EEXIST")
 	testPredicate(t, "Busy", Busy, "EBUSY", "EAGAIN", "EWOULDBLOCK")
+	testPredicate(t, "Refused", Refused, "EINVAL", "ERANGE", "EADDRNOTAVAIL", "EADDRINUSE")
 	testPredicate(t, "Interrupted", Interrupted)
 	testPredicate(t, "Unanswered", Unanswered)
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,6 +32,10 @@ func (n *Namespace) Sysctl(name string) (value string, ok bool, err error) {
 	return value, ok, err
 }
 
+// ErrWriteOnly is what reading a parameter answers that can only be written:
+// "net/ipv4/route/flush".
+var ErrWriteOnly = errors.New("the parameter can only be written")
+
 // SetSysctl writes a kernel parameter, named as for Sysctl.
 func (n *Namespace) SetSysctl(name, value string) error {
 	return n.call("sysctl.set", name, func() error {
@@ -48,7 +53,13 @@ func (n *Namespace) withSysctl(name string, flags int, f func(*os.File) error) e
 		return fmt.Errorf("not the name of a parameter: %w", unix.EINVAL)
 	}
 	return n.do(func() error {
-		file, err := os.OpenFile(filepath.Join("/proc/sys", name), flags, 0)
+		path := filepath.Join("/proc/sys", name)
+		file, err := os.OpenFile(path, flags, 0)
+		if errors.Is(err, unix.EACCES) && flags == os.O_RDONLY {
+			if info, statErr := os.Stat(path); statErr == nil && info.Mode().Perm()&0o444 == 0 {
+				return ErrWriteOnly
+			}
+		}
 		if err != nil {
 			return err
 		}

@@ -84,3 +84,13 @@ func TestSysctlRefusals(t *testing.T) {
 		t.Error(ok, err)
 	}
 }
+
+func TestSysctlThatCanOnlyBeWritten(t *testing.T) {
+	t.Parallel()
+	n := newNS(t)
+	const name = "net/ipv4/route/flush"
+	if v, ok, err := n.Sysctl(name); ok || !errors.Is(err, ErrWriteOnly) {
+		t.Errorf("%q, %v, %v", v, ok, err)
+	}
+	must(t, n.SetSysctl(name, "1"))
+}
