@@ -49,8 +49,12 @@ func spec15(tr *trial) {
 	tr.h.MustRunIn(a.Netns, "ip", "link", "add", "late0", "type", "veth", "peer", "name", "late1")
 	if tr.name != "loopback" {
 		own := r.Interfaces()[tr.addressOf]
-		own["mac"], own["mtu"] = "02:00:00:00:00:15", 1400
-		tr.h.MustRunIn(a.Netns, "ip", "link", "set", a.IfName, "address", "02:00:00:00:00:15", "mtu", "1400")
+		own["mtu"] = 1400
+		tr.h.MustRunIn(a.Netns, "ip", "link", "set", a.IfName, "mtu", "1400")
+		if !tr.sharesMAC {
+			own["mac"] = "02:00:00:00:00:15"
+			tr.h.MustRunIn(a.Netns, "ip", "link", "set", a.IfName, "address", "02:00:00:00:00:15")
+		}
 		tr.h.MustRunIn(a.Netns, "ip", "address", "add", "203.0.113.5/24", "dev", a.IfName)
 		tr.h.MustRunIn(a.Netns, "ip", "route", "add", "198.51.100.0/24", "via", "203.0.113.1")
 		ips, _ := r["ips"].([]any)

@@ -20,6 +20,8 @@ type subject struct {
 	vm bool
 	// prepare makes what the configuration needs on a host (a master link).
 	prepare func(*host.Host)
+	// own is what each container has another value of, by its name.
+	own func(container string) []any
 	// stands is true for what may stay behind besides host.Standing.
 	stands func(host.Fact) bool
 
@@ -28,6 +30,7 @@ type subject struct {
 	delegates bool // calls an IPAM plugin
 	passesOn  bool // takes a prevResult and passes it on
 	plain     bool // every container has the same address
+	sharesMAC bool // its interface can't be given a MAC address
 
 	// interfaces says which interfaces a result has, in order.
 	interfaces []side
@@ -70,7 +73,17 @@ func since(list []string, oldest string) []string {
 // configuration.
 func (tr *trial) attach(changes ...any) host.Attachment {
 	tr.Helper()
-	return tr.h.Attach(tr.dir, tr.config.With(changes...), tr.ifName)
+	return tr.beside(host.Attachment{Path: tr.dir, Config: tr.config.With(changes...)})
+}
+
+// beside makes another container, to be attached like a.
+func (tr *trial) beside(a host.Attachment) host.Attachment {
+	tr.Helper()
+	b := tr.h.Attach(a.Path, a.Config, tr.ifName)
+	if tr.own != nil {
+		b = b.WithConfig(tr.own(b.Container)...)
+	}
+	return b
 }
 
 // before is the picture of the host that clean compares with.
