@@ -290,7 +290,7 @@ func (j *Journal) Forget(ctx context.Context, id attachment.ID) ([]string, error
 func (j *Journal) lockDir(ctx context.Context, id attachment.ID) (*Lock, error) {
 	dir := j.dirOf(id)
 	for {
-		if err := mkdirs(j.attachmentsDir(), dir); err != nil {
+		if err := mkdirIn(j.attachmentsDir(), dir); err != nil {
 			return nil, err
 		}
 		f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
@@ -315,15 +315,18 @@ func (j *Journal) lockDir(ctx context.Context, id attachment.ID) (*Lock, error) 
 	}
 }
 
-func mkdirs(dirs ...string) error {
-	for i, dir := range dirs {
-		err := os.Mkdir(dir, 0o700)
-		if errors.Is(err, os.ErrNotExist) && i > 0 {
-			return nil // its parent went in between: the caller looks again
+// mkdirIn makes a directory, and its parent if that is not there yet: the
+// parents are made once, and stay.
+func mkdirIn(parent, dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, os.ErrNotExist) {
+		err = os.Mkdir(parent, 0o700)
+		if err == nil || errors.Is(err, os.ErrExist) {
+			err = os.Mkdir(dir, 0o700)
 		}
-		if err != nil && !errors.Is(err, os.ErrExist) {
-			return fmt.Errorf("make journal directory: %w", err)
-		}
+	}
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("make journal directory: %w", err)
 	}
 	return nil
 }

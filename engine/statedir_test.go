@@ -109,7 +109,7 @@ func TestRule19SymlinksWithin(t *testing.T) {
 	n.w.setScope("1", "alive")
 	h := attach("c", "1")
 	elsewhere := tmpRoot(t)
-	if err := mkdirs(n.Journal.attachmentsDir()); err != nil {
+	if err := os.Mkdir(n.Journal.attachmentsDir(), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(elsewhere, n.Journal.dirOf(h.ID)); err != nil {

@@ -49,10 +49,13 @@ func (j *Journal) Lock(ctx context.Context, name string, exclusive bool) (*Lock,
 		how = unix.LOCK_EX
 	}
 	for {
-		if err := mkdirs(dir); err != nil {
-			return nil, err
-		}
 		f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+		if errors.Is(err, os.ErrNotExist) {
+			if err := mkdirIn(j.root, dir); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("open lock of %s: %w", name, err)
 		}
@@ -84,24 +87,26 @@ func (j *Journal) dropLock(name string) error {
 // register makes the entry a user of the thing, with what it needs to keep.
 func (j *Journal) register(thing string, u user, content any) error {
 	dir := j.usersDir(thing)
-	if err := mkdirs(filepath.Dir(dir), dir); err != nil {
-		return err
-	}
 	data, err := json.Marshal(content)
 	if err != nil {
 		return fmt.Errorf("encode user of %s: %w", thing, err)
 	}
-	return replaceFile(filepath.Join(dir, u.file()), data)
+	path := filepath.Join(dir, u.file())
+	err = replaceFile(path, data)
+	if errors.Is(err, os.ErrNotExist) {
+		if err := mkdirIn(filepath.Dir(dir), dir); err != nil {
+			return err
+		}
+		err = replaceFile(path, data)
+	}
+	return err
 }
 
 // replaceFile writes beside and renames over: readers see the old or the new.
 // A name that begins with a dot is no user, so a crash leaves no false one.
 func replaceFile(path string, data []byte) error {
 	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path))
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove stale file: %w", err)
-	}
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
