@@ -1,6 +1,11 @@
 package switching
 
-import "github.com/fairlead-net/fairlead/test/host"
+import (
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-net/fairlead/test/host"
+)
 
 // A network is a configuration that containers are attached to.
 type network struct {
@@ -12,6 +17,10 @@ type network struct {
 	reach bool
 	plain bool // every container has the same address
 	vm    bool
+	// prepare makes what the configuration needs on a host (a master link).
+	prepare func(*host.Host)
+	// own is what each container has another value of, by its name.
+	own func(container string) []any
 }
 
 func nothing(host.Fact) bool { return false }
@@ -44,7 +53,7 @@ func networks() []network {
 	vlan := onBridge("bridge vlan", "vlan", 100, "isGateway", false, "ipam", hostLocal("10.77.0.0/24"))
 	vlan.vm = true
 	vlan.config["ipam"].(map[string]any)["routes"] = []any{}
-	return []network{
+	return append(children(), []network{
 		onBridge("bridge"),
 		onBridge("bridge masquerade", "ipMasq", true),
 		onBridge("bridge masquerade nftables", "ipMasq", true, "ipMasqBackend", "nftables"),
@@ -65,8 +74,43 @@ func networks() []network {
 		{name: "host-local", config: base("host-local", "ipam", hostLocal("10.77.0.0/24")), ifName: "eth0", stands: nothing},
 		{name: "static", config: base("static", "ipam", map[string]any{
 			"type": "static", "addresses": []any{map[string]any{"address": "10.77.0.9/24"}}}), ifName: "eth0", stands: nothing, plain: true},
+	}...)
+}
+
+// children are networks of one link in the container, on a master.
+func children() []network {
+	on := func(plugin, name string, vm bool, pairs ...any) network {
+		return network{
+			name: name, config: base(plugin, "ipam", hostLocal("10.77.0.0/24")).With(pairs...), ifName: "eth0", stands: nothing,
+			reach: true, vm: vm, prepare: func(h *host.Host) {
+				h.MustRun("ip", "link", "add", "ens5", "type", "veth", "peer", "name", "ens5-far")
+				h.MustRun("ip", "link", "set", "ens5", "up")
+				h.MustRun("ip", "link", "set", "ens5-far", "up")
+			},
+		}
+	}
+	vlan := on("vlan", "vlan", true, "master", "ens5")
+	vlan.reach = false
+	vlan.own = func(container string) []any {
+		n, _ := strconv.Atoi(strings.TrimPrefix(container, "c"))
+		return []any{"vlanId", n}
+	}
+	dummy := on("dummy", "dummy", true)
+	dummy.reach = false
+	return []network{
+		on("macvlan", "macvlan", false, "master", "ens5"),
+		on("macvlan", "macvlan values", false, "master", "ens5", "mtu", 1400, "bcqueuelen", 1200),
+		on("macvlan", "macvlan private", false, "master", "ens5", "mode", "private").unreached(),
+		on("macvlan", "macvlan dual stack", false, "master", "ens5", "ipam", hostLocal("10.77.0.0/24", "fd00:77::/64")),
+		on("macvlan", "macvlan without addresses", false, "master", "ens5", "ipam", nil).apart(),
+		on("ipvlan", "ipvlan", true, "master", "ens5"),
+		on("ipvlan", "ipvlan l3s", true, "master", "ens5", "mode", "l3s", "mtu", 1400),
+		vlan, dummy,
 	}
 }
+
+// unreached is the network whose containers are kept from each other.
+func (n network) unreached() network { n.reach = false; return n }
 
 // single is the network with one address for all.
 func (n network) single() network { n.plain, n.reach = true, false; return n }
