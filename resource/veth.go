@@ -70,15 +70,15 @@ func (v *Veth) Guest() On { return On{Side: Container, Link: v.Name, In: v.Ref()
 // HostEnd is Guest for the host's end.
 func (v *Veth) HostEnd() On { return On{Side: Host, Link: v.Host, In: v.Ref()} }
 
-// ExpectLink has Observe compare with what prevResult states of the interface
-// of that name, if it is one of the pair: a later plugin may have changed it.
-// mac "" and mtu 0 state nothing.
+// ExpectLink has Observe compare with what another says of the interface of
+// that name, if it is one of the pair: a later plugin may have changed it. What
+// mac "" or mtu 0 leave unsaid stays as it was.
 func (v *Veth) ExpectLink(name, mac string, mtu int) {
 	switch name {
 	case v.Name:
-		v.expect.mac, v.expect.mtu = mac, mtu
+		v.expect.mac, v.expect.mtu = first(mac, v.expect.mac), first(mtu, v.expect.mtu)
 	case v.Host:
-		v.expect.hostMAC, v.expect.hostMTU = mac, mtu
+		v.expect.hostMAC, v.expect.hostMTU = first(mac, v.expect.hostMAC), first(mtu, v.expect.hostMTU)
 	}
 }
 

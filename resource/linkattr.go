@@ -1,0 +1,161 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fairlead-net/fairlead/engine"
+	"github.com/fairlead-net/fairlead/kernel"
+)
+
+// LinkAttr is one attribute of a link that was there before. It is set, and the
+// old value put back where the link lives on and still has ours.
+type LinkAttr struct {
+	On
+	Attr  Attribute `json:"attr"`
+	Value string    `json:"value,omitempty"` // "": not known, at a DEL
+	// Backup is the file of the LinkBackup that has the old value too: it stays
+	// until the value is back, and without the journal it is all there is.
+	Backup string `json:"backup,omitempty"`
+
+	Saved string `json:"saved,omitempty"` // the old value
+	Index int    `json:"index,omitempty"` // the link that had it
+
+	expect string // what prevResult says (rule 14)
+}
+
+func (a *LinkAttr) Kind() string { return "link-attr.1" }
+func (a *LinkAttr) Key() string  { return a.key(string(a.Attr)) }
+
+// Needs: the file with the old value stays until that is back.
+func (a *LinkAttr) Needs() []engine.Ref {
+	if a.Backup == "" {
+		return nil
+	}
+	return []engine.Ref{engine.MakeRef(linkBackupKind, a.Backup)}
+}
+
+// AnySuites: it is the same whoever set it.
+func (a *LinkAttr) AnySuites() {}
+
+// ExpectLink has Observe compare with what another says of the link: a later
+// plugin may have changed it.
+func (a *LinkAttr) ExpectLink(name, mac string, mtu int) {
+	switch {
+	case name != a.Link:
+	case a.Attr == AttrMAC && mac != "":
+		a.expect = mac
+	case a.Attr == AttrMTU && mtu != 0:
+		a.expect = fmt.Sprint(mtu)
+	}
+}
+
+// Amend has CHECK expect of what made the link that it has this value (rule 14).
+func (a *LinkAttr) Amend(earlier Resource) Resource {
+	switch earlier := earlier.(type) {
+	case *Bridge, *VLANGateway: // the host's, whatever their names
+	case *LinkAttr:
+		if earlier.Key() == a.Key() {
+			amended := *earlier
+			amended.Value = a.Value
+			return &amended
+		}
+	case Expectant:
+		switch mtu := 0; a.Attr {
+		case AttrMAC:
+			earlier.ExpectLink(a.Link, a.Value, 0)
+		case AttrMTU:
+			if _, err := fmt.Sscan(a.Value, &mtu); err == nil {
+				earlier.ExpectLink(a.Link, "", mtu)
+			}
+		}
+	}
+	return earlier
+}
+
+// Save reads the value that is there.
+func (a *LinkAttr) Save(_ context.Context, env Env) error {
+	_, link, err := a.need(env)
+	if err == nil {
+		a.Saved, a.Index = a.Attr.of(link), link.Index
+	}
+	return err
+}
+
+// Inherit takes over what the leaving holder found.
+func (a *LinkAttr) Inherit(below Resource) error {
+	other, ok := below.(*LinkAttr)
+	if !ok {
+		return fmt.Errorf("%T is no attribute of a link", below)
+	}
+	a.Saved, a.Index = other.Saved, other.Index
+	return nil
+}
+
+// Create sets it.
+func (a *LinkAttr) Create(_ context.Context, env Env) error {
+	ns, err := env.At(a.Side)
+	if err != nil || a.Saved == a.Value {
+		return err
+	}
+	change, err := a.Attr.change(a.Value)
+	if err != nil {
+		return err
+	}
+	if err := ns.SetLink(a.Index, change); err != nil {
+		return unsure(fmt.Errorf("set %s of %s to %q: %w", a.Attr.words(), a.Link, a.Value, err))
+	}
+	return nil
+}
+
+func (a *LinkAttr) Observe(_ context.Context, env Env) (engine.State, error) {
+	_, link, ok, err := a.find(env)
+	if err != nil || !ok {
+		return absentUnless(err)
+	}
+	var d drift
+	want := first(a.expect, a.Value)
+	if a.Attr == AttrMAC {
+		d.mac(link, want)
+	} else if found := a.Attr.of(link); found != want {
+		d.add("%s of %s is %s, want %s", a.Attr.words(), a.Link, found, want)
+	}
+	return d.state(), nil
+}
+
+// Remove puts the old value back. A link that is gone took it along; another
+// one of its name never had it; and what someone has set since is theirs.
+func (a *LinkAttr) Remove(_ context.Context, env Env) error {
+	saved, err := a.saved()
+	if err != nil || saved == "" {
+		return err
+	}
+	ns, link, ok, err := a.find(env)
+	if err != nil || !ok || a.Index != 0 && a.Index != link.Index {
+		return err
+	}
+	found := a.Attr.of(link)
+	if found == saved || a.Saved != "" && found != a.Value {
+		return nil
+	}
+	change, err := a.Attr.change(saved)
+	if err != nil {
+		return nil // no value of ours; the file may say anything
+	}
+	err = ns.SetLink(link.Index, change)
+	if kernel.Absent(kernel.ObjectLink, err) || kernel.Refused(err) || kernel.Unsupported(err) {
+		return nil // it can't have the old value any more
+	}
+	return err
+}
+
+// saved is the old value: the journal's, else the file's. "" is none.
+func (a *LinkAttr) saved() (string, error) {
+	if a.Saved != "" || a.Backup == "" {
+		return a.Saved, nil
+	}
+	kept, err := readLinkBackup(a.Backup)
+	return kept.value(a.Attr), err
+}
+
+var _ engine.Restored[Env] = (*LinkAttr)(nil)

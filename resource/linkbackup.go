@@ -1,0 +1,170 @@
+package resource
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/fairlead-net/fairlead/engine"
+	"github.com/fairlead-net/fairlead/kernel"
+)
+
+// LinkBackup is a file with the attributes that a link of the container had
+// before they were changed, in the reference suite's format: so its DEL puts
+// back what we changed, and ours what it changed (rule 13). Calls of one
+// attachment share it.
+type LinkBackup struct {
+	Path  string      `json:"path"`
+	Link  string      `json:"link"`
+	Attrs []Attribute `json:"attrs,omitempty"`
+}
+
+const linkBackupKind = "link-backup.1"
+
+func (b *LinkBackup) Kind() string       { return linkBackupKind }
+func (b *LinkBackup) Key() string        { return b.Path }
+func (b *LinkBackup) Within() engine.Ref { return "" }
+
+// linkValues is the file's content. Scope, which the reference suite does not
+// know, tells a file that another call of this attachment wrote from one that
+// an earlier container left.
+type linkValues struct {
+	MAC      string `json:"mac,omitempty"`
+	Promisc  *bool  `json:"promisc,omitempty"`
+	MTU      int    `json:"mtu,omitempty"`
+	AllMulti *bool  `json:"allmulti,omitempty"`
+	TxQLen   *int   `json:"txQLen,omitempty"`
+	Scope    string `json:"fairlead,omitempty"` // the namespace's cookie
+}
+
+// readLinkBackup gives nothing where there is no file, or where it is none of
+// the format.
+func readLinkBackup(path string) (linkValues, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return linkValues{}, nil
+	}
+	if err != nil {
+		return linkValues{}, err
+	}
+	var v linkValues
+	if json.Unmarshal(data, &v) != nil {
+		return linkValues{}, nil
+	}
+	return v, nil
+}
+
+// value is the attribute's as text; "" where it is not kept.
+func (v linkValues) value(a Attribute) string {
+	switch {
+	case a == AttrMAC:
+		return v.MAC
+	case a == AttrMTU && v.MTU != 0:
+		return strconv.Itoa(v.MTU)
+	case a == AttrPromisc && v.Promisc != nil:
+		return strconv.FormatBool(*v.Promisc)
+	case a == AttrAllMulti && v.AllMulti != nil:
+		return strconv.FormatBool(*v.AllMulti)
+	case a == AttrTxQLen && v.TxQLen != nil:
+		return strconv.Itoa(*v.TxQLen)
+	}
+	return ""
+}
+
+// keep takes the link's value.
+func (v *linkValues) keep(a Attribute, link kernel.Link) {
+	switch a {
+	case AttrMAC:
+		v.MAC = link.MAC.String()
+	case AttrMTU:
+		v.MTU = link.MTU
+	case AttrPromisc:
+		v.Promisc = &link.Promisc
+	case AttrAllMulti:
+		v.AllMulti = &link.AllMulti
+	case AttrTxQLen:
+		v.TxQLen = &link.TxQLen
+	}
+}
+
+// Create writes the file. What an earlier call of this attachment keeps in it
+// is older, and stays.
+func (b *LinkBackup) Create(_ context.Context, env Env) error {
+	ns, link, err := On{Side: Container, Link: b.Link}.need(env)
+	if err != nil {
+		return err
+	}
+	cookie, err := ns.Cookie()
+	if err != nil {
+		return err
+	}
+	scope := strconv.FormatUint(cookie, 16)
+	kept, err := readLinkBackup(b.Path)
+	if err != nil {
+		return err
+	}
+	if kept.Scope != scope {
+		kept = linkValues{Scope: scope}
+	}
+	for _, a := range b.Attrs {
+		if kept.value(a) == "" {
+			kept.keep(a, link)
+		}
+	}
+	return b.write(kept)
+}
+
+// write puts the new file in the old one's place: a crash leaves one or the
+// other.
+func (b *LinkBackup) write(v linkValues) error {
+	data, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(b.Path), 0o700); err != nil {
+		return fmt.Errorf("keep what %s is like: %w", b.Link, err)
+	}
+	err = os.WriteFile(b.beside(), data, 0o600)
+	if err == nil {
+		err = os.Rename(b.beside(), b.Path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("keep what %s is like: %w", b.Link, err), remove(b.beside()))
+	}
+	return nil
+}
+
+func (b *LinkBackup) beside() string {
+	return filepath.Join(filepath.Dir(b.Path), "."+filepath.Base(b.Path))
+}
+
+func (b *LinkBackup) Observe(context.Context, Env) (engine.State, error) {
+	_, err := os.Lstat(b.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return engine.Absent(), nil
+	}
+	return engine.Present(), err
+}
+
+// InUse: nobody uses it whom the journal does not know.
+func (b *LinkBackup) InUse(context.Context, Env) (bool, error) { return false, nil }
+
+// Remove takes the file away, whoever wrote it.
+func (b *LinkBackup) Remove(context.Context, Env) error {
+	return errors.Join(remove(b.beside()), remove(b.Path))
+}
+
+// remove takes a file away that may be gone.
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+var _ engine.Shared[Env] = (*LinkBackup)(nil)

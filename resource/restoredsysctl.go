@@ -1,0 +1,186 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-net/fairlead/engine"
+	"github.com/fairlead-net/fairlead/kernel"
+)
+
+// RestoredSysctl is a kernel parameter of the container's namespace: it is set,
+// and the old value put back where it still has ours.
+type RestoredSysctl struct {
+	Name  string `json:"name"` // with slashes, below /proc/sys: "net/ipv4/conf/eth0/arp_filter"
+	Value string `json:"value"`
+
+	// Saved is the old value; nil: it is not known, or the parameter can only
+	// be written.
+	Saved *string `json:"saved,omitempty"`
+	// Set is the value as the kernel then told it, which may write it another
+	// way.
+	Set string `json:"set,omitempty"`
+}
+
+func (s *RestoredSysctl) Kind() string       { return "restored-sysctl.1" }
+func (s *RestoredSysctl) Key() string        { return s.Name }
+func (s *RestoredSysctl) Within() engine.Ref { return Sandbox }
+
+// AnySuites: it is the same whoever set it.
+func (s *RestoredSysctl) AnySuites() {}
+
+// Amend has CHECK expect this value of those that set the parameter before
+// (rule 14).
+func (s *RestoredSysctl) Amend(earlier Resource) Resource {
+	value := first(s.Set, s.Value)
+	switch earlier := earlier.(type) {
+	case *RestoredSysctl:
+		if earlier.Name == s.Name {
+			amended := *earlier
+			amended.Value, amended.Set = s.Value, s.Set
+			return &amended
+		}
+	case *EnsuredSysctl:
+		if earlier.Side == Container && earlier.Name == s.Name {
+			amended := *earlier
+			amended.Value = value
+			return &amended
+		}
+	case *LinkSysctls:
+		return earlier.with(s.Name, value)
+	}
+	return earlier
+}
+
+// with is the same with another value of the parameter name, if it has it.
+func (s *LinkSysctls) with(name, value string) *LinkSysctls {
+	if s.Side != Container {
+		return s
+	}
+	amended := *s
+	amended.Values = append([]LinkSysctl(nil), s.Values...)
+	for i, v := range amended.Values {
+		if v.path(s.Link) == name {
+			amended.Values[i].Value = value
+		}
+	}
+	return &amended
+}
+
+// Save reads the value that is there.
+func (s *RestoredSysctl) Save(_ context.Context, env Env) error {
+	ns, err := env.At(Container)
+	if err != nil {
+		return err
+	}
+	value, ok, err := ns.Sysctl(s.Name)
+	switch {
+	case errors.Is(err, kernel.ErrWriteOnly):
+		s.Saved = nil
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("the container has no parameter %s", s.Name)
+	default:
+		s.Saved = &value
+	}
+	return nil
+}
+
+// Inherit takes over what the leaving holder found.
+func (s *RestoredSysctl) Inherit(below Resource) error {
+	other, ok := below.(*RestoredSysctl)
+	if !ok {
+		return fmt.Errorf("%T is no parameter", below)
+	}
+	s.Saved = other.Saved
+	return nil
+}
+
+// Create sets it. What has the value is not written anew: that may reset other
+// parameters.
+func (s *RestoredSysctl) Create(_ context.Context, env Env) error {
+	ns, err := env.At(Container)
+	if err != nil {
+		return err
+	}
+	if s.Saved != nil && *s.Saved == s.Value {
+		s.Set = s.Value
+		return nil
+	}
+	if err := ns.SetSysctl(s.Name, s.Value); err != nil {
+		return unsure(fmt.Errorf("set %s to %q: %w", s.Name, s.Value, err))
+	}
+	if s.Saved == nil {
+		return nil
+	}
+	value, _, err := ns.Sysctl(s.Name)
+	s.Set = value
+	return engine.Partial(err)
+}
+
+func (s *RestoredSysctl) Observe(_ context.Context, env Env) (engine.State, error) {
+	ns, err := env.At(Container)
+	if err != nil {
+		return engine.State{}, err
+	}
+	value, ok, err := ns.Sysctl(s.Name)
+	if errors.Is(err, kernel.ErrWriteOnly) {
+		return engine.Present(), nil
+	}
+	if err != nil || !ok {
+		return absentUnless(err)
+	}
+	var d drift
+	if !s.is(value) {
+		d.add("%s is %s, want %s", s.Name, value, s.Value)
+	}
+	return d.state(), nil
+}
+
+// is tells whether the kernel's word is our value.
+func (s *RestoredSysctl) is(value string) bool {
+	if s.Set != "" && value == s.Set {
+		return true
+	}
+	return plainly(value) == plainly(s.Value)
+}
+
+// plainly writes a value in one of the ways in which it can be written: the
+// kernel puts tabs between parts, and takes numbers of any base.
+func plainly(value string) string {
+	parts := strings.Fields(value)
+	for i, p := range parts {
+		if n, err := strconv.ParseInt(p, 0, 64); err == nil {
+			parts[i] = strconv.FormatInt(n, 10)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// Remove puts the old value back. A parameter that went with its link is gone;
+// what someone has set since is theirs.
+func (s *RestoredSysctl) Remove(_ context.Context, env Env) error {
+	if s.Saved == nil {
+		return nil
+	}
+	ns, err := env.At(Container)
+	if err != nil {
+		return err
+	}
+	value, ok, err := ns.Sysctl(s.Name)
+	if err != nil || !ok || value == *s.Saved || !s.is(value) {
+		return err
+	}
+	// With an end of line, since to write nothing changes nothing.
+	err = ns.SetSysctl(s.Name, *s.Saved+"\n")
+	if kernel.Absent(kernel.ObjectSysctl, err) || kernel.Refused(err) {
+		return nil // it went meanwhile, or does not take that value any more
+	}
+	return err
+}
+
+var _ engine.Restored[Env] = (*RestoredSysctl)(nil)
