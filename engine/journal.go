@@ -242,6 +242,54 @@ func readAll(dir string) ([]*Entry, error) {
 	return entries, errors.Join(errs...)
 }
 
+// dropEmpty removes the entries whose writer died before their first line was
+// whole: nothing had been done for them. Those that are held are being made.
+func (j *Journal) dropEmpty() error {
+	owners, err := os.ReadDir(j.attachmentsDir())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list journal: %w", err)
+	}
+	var errs []error
+	for _, owner := range owners {
+		dir := filepath.Join(j.attachmentsDir(), owner.Name())
+		names, err := entryNames(dir)
+		errs = append(errs, err)
+		for _, name := range names {
+			errs = append(errs, dropIfEmpty(dir, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func dropIfEmpty(dir, name string) error {
+	e, err := openEntry(dir, name)
+	if e == nil || err != nil {
+		return err
+	}
+	err = e.decode()
+	e.Close()
+	if !errors.Is(err, errEmpty) {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	e, err = openLocked(ctx, dir, name)
+	if errors.Is(err, ErrBusy) || e == nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.decode(); !errors.Is(err, errEmpty) {
+		e.Close()
+		return nil
+	}
+	return e.remove()
+}
+
 // Relock takes the lock of an entry that was read without, and reads it again:
 // nil where it went meanwhile, ErrBusy where another holds it.
 func (j *Journal) Relock(e *Entry) (*Entry, error) {

@@ -129,7 +129,7 @@ func sample(t testing.TB) (text []byte, whole *Entry) {
 func TestRule01EntryTornAtEveryByte(t *testing.T) {
 	t.Parallel()
 	text, whole := sample(t)
-	for cut := range len(text) {
+	for cut := range text {
 		torn := text[:cut]
 		e := &Entry{}
 		n, err := e.parse(torn)

@@ -71,7 +71,10 @@ func flockWait(ctx context.Context, f *os.File, how int) (*Lock, error) {
 		}
 		return &Lock{f}, nil
 	case <-ctx.Done():
-		go func() { <-got; (&Lock{f}).Unlock() }()
+		go func() {
+			_ = <-got // whether it got it or not
+			(&Lock{f}).Unlock()
+		}()
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), ErrBusy)
 	}
 }

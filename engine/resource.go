@@ -54,9 +54,13 @@ type State struct {
 	Detail string
 }
 
-// Absent, Present and Drifted are the three observations.
-func Absent() State               { return State{Is: IsAbsent} }
-func Present() State              { return State{Is: IsPresent} }
+// Absent is the observation that there is none.
+func Absent() State { return State{Is: IsAbsent} }
+
+// Present is the observation that it is as it should be.
+func Present() State { return State{Is: IsPresent} }
+
+// Drifted is the observation that it is there, and differs.
 func Drifted(detail string) State { return State{Is: IsDrifted, Detail: detail} }
 
 // Needs is implemented by a resource that rests on others: they are removed

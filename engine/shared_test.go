@@ -23,7 +23,7 @@ func (n *node) live(owner, scope string, rounds int) error {
 	for range rounds {
 		_, list := wholePlan(owner)
 		if err, rolled := n.add(h, nil, list[:4], list[4:]); err != nil {
-			return fmt.Errorf("ADD of %s: %w (rolled back: %v)", owner, err, rolled)
+			return fmt.Errorf("ADD of %s: %w; rolled back: %w", owner, err, rolled)
 		}
 		for range 3 {
 			things := n.w.things()

@@ -20,8 +20,9 @@ type Swept struct {
 // not valid, and its namespace gone. With force the namespace does not matter.
 // It goes on after an error, and reports all.
 func (e *Engine[E]) Sweep(ctx context.Context, match, valid func(Header) bool, force bool) (Swept, error) {
+	errs := []error{e.Journal.dropEmpty()}
 	entries, err := e.Journal.All()
-	errs := []error{err}
+	errs = append(errs, err)
 	var swept Swept
 	for _, entry := range entries {
 		h := entry.Header

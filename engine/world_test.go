@@ -170,16 +170,6 @@ func (m *mishaps) next(op string, ref Ref) mode {
 	return m.at[n]
 }
 
-func (m *mishaps) made(op string, ref Ref) int {
-	n := 0
-	for _, call := range m.calls {
-		if call == op+" "+string(ref) {
-			n++
-		}
-	}
-	return n
-}
-
 // act is every call of every toy.
 func (e env) act(op string, r Resource[env], f func(s *state) error) error {
 	how := e.plan.next(op, RefOf(r))
@@ -232,10 +222,10 @@ func (b *base) keyOf(r Resource[env], e env) string {
 
 // container is the name in the world of what it lives in.
 func (b *base) container(s *state, e env) (string, error) {
-	switch {
-	case b.In == "":
+	switch b.In {
+	case "":
 		return "", nil
-	case b.In == toyScope:
+	case toyScope:
 		if s.Scopes[e.scope] != "alive" {
 			return "", fmt.Errorf("scope %s is %s", e.scope, s.Scopes[e.scope])
 		}
