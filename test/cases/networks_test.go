@@ -42,6 +42,10 @@ func ptp(pairs ...any) host.Config {
 	return base("ptp", "ipam", hostLocal("10.55.0.0/24")).With(pairs...)
 }
 
+func macvlan(pairs ...any) host.Config {
+	return base("macvlan", "master", "ens5", "ipam", hostLocal("10.55.0.0/24")).With(pairs...)
+}
+
 // interfaces are networks of plugins that make an interface and call an IPAM
 // plugin, with all that they can own beside.
 func interfaces() []network {
@@ -57,6 +61,7 @@ func interfaces() []network {
 		{"ptp masquerade", ptp("ipMasq", true), "eth0"},
 		{"ptp masquerade iptables", ptp("ipMasq", true, "ipMasqBackend", "iptables"), "eth0"},
 		{"ptp masquerade dual stack", ptp("ipMasq", true, "ipam", dual), "eth0"},
+		{"macvlan", macvlan(), "eth0"},
 	}
 }
 
@@ -66,6 +71,7 @@ func plain() []network {
 		{"loopback", base("loopback"), "lo"},
 		{"bridge", bridge("ipMasq", true), "eth0"},
 		{"ptp", ptp("ipMasq", true), "eth0"},
+		{"macvlan", macvlan(), "eth0"},
 		{"host-local", base("host-local", "ipam", hostLocal("10.55.0.0/24")), "eth0"},
 		{"static", base("static", "ipam", map[string]any{
 			"type": "static", "addresses": []any{map[string]any{"address": "10.55.0.9/24"}}}), "eth0"},
@@ -75,7 +81,7 @@ func plain() []network {
 // everything is interfaces, and those of plain that make none.
 func everything() []network {
 	return append(interfaces(), slices.DeleteFunc(plain(), func(n network) bool {
-		return n.config.Type() == "bridge" || n.config.Type() == "ptp"
+		return slices.Contains([]string{"bridge", "ptp", "macvlan"}, n.config.Type())
 	})...)
 }
 
@@ -97,7 +103,13 @@ type scene struct {
 
 func newScene(t *testing.T, n network) *scene {
 	t.Helper()
-	return &scene{T: t, network: n, h: host.New(t), dir: plugins(t)}
+	h := host.New(t)
+	if master, ok := n.config["master"].(string); ok {
+		h.MustRun("ip", "link", "add", master, "type", "veth", "peer", "name", master+"-far")
+		h.MustRun("ip", "link", "set", master, "up")
+		h.MustRun("ip", "link", "set", master+"-far", "up")
+	}
+	return &scene{T: t, network: n, h: h, dir: plugins(t)}
 }
 
 // each runs f for every network, on a host of its own.
