@@ -8,7 +8,7 @@ import (
 )
 
 // attaching are the plugins that go into the container's namespace.
-var attaching = []string{"loopback", "bridge", "ptp"}
+var attaching = []string{"loopback", "bridge", "ptp", "macvlan"}
 
 // TestRule21BadNamespace: code 8.
 func TestRule21BadNamespace(t *testing.T) {
@@ -80,6 +80,7 @@ func TestRule21Environment(t *testing.T) {
 func TestRule21Args(t *testing.T) {
 	of := map[string][]string{
 		"bridge":     {"MAC=letters", "MAC=02:00", "MAC=01:00:5e:00:00:01"},
+		"macvlan":    {"MAC=letters", "MAC=02:00", "MAC=01:00:5e:00:00:01"},
 		"host-local": {"IP=letters", "IP=192.0.2.1", "IP=fd00::1"},
 		"static":     {"IP=letters", "IP=10.44.0.7/99", "IP=10.44.0.7/24;GATEWAY=x"},
 	}

@@ -48,6 +48,10 @@ func TestRule21WrongTypes(t *testing.T) {
 			{"macspoofchk", "x"}, {"enabledad", 0}, {"portIsolation", "y"}, {"runtimeConfig", map[string]any{"mac": 5}},
 		},
 		"ptp": {{"ipam", "host-local"}, {"ipMasq", "yes"}, {"mtu", "big"}, {"ipMasqBackend", true}},
+		"macvlan": {
+			{"ipam", "host-local"}, {"master", 5}, {"mode", 4}, {"mtu", "1500"}, {"mtu", 1500.5}, {"mac", 2},
+			{"linkInContainer", "yes"}, {"bcqueuelen", -1}, {"bcqueuelen", 4294967296}, {"runtimeConfig", map[string]any{"mac": 5}},
+		},
 		"host-local": {
 			{"ipam", "x"}, {"ipam", map[string]any{"type": "host-local", "ranges": "10.44.0.0/24"}},
 			{"ipam", map[string]any{"type": "host-local", "ranges": []any{subnet()}}},

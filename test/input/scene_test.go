@@ -9,7 +9,10 @@ import (
 	"github.com/fairlead-net/fairlead/test/host"
 )
 
-const netName = "net-i"
+const (
+	netName = "net-i"
+	master  = "ens5"
+)
 
 func subnet(pairs ...any) map[string]any {
 	return host.Config{"subnet": "10.44.0.0/24"}.With(pairs...)
@@ -32,6 +35,8 @@ func good(plugin string) host.Config {
 		return base(plugin, "bridge", "cni0", "isGateway", true, "ipam", hostLocal(set(subnet())))
 	case "ptp":
 		return base(plugin, "ipam", hostLocal(set(subnet())))
+	case "macvlan":
+		return base(plugin, "master", master, "ipam", hostLocal(set(subnet())))
 	case "host-local":
 		return base(plugin, "ipam", hostLocal(set(subnet())))
 	case "static":
@@ -41,7 +46,7 @@ func good(plugin string) host.Config {
 	return base(plugin)
 }
 
-var all = []string{"loopback", "bridge", "ptp", "host-local", "static"}
+var all = []string{"loopback", "bridge", "ptp", "macvlan", "host-local", "static"}
 
 func plugins(t testing.TB) string {
 	t.Helper()
@@ -64,8 +69,12 @@ func newScene(t *testing.T, plugin string) *scene {
 	t.Helper()
 	h := host.New(t)
 	ifName := "eth0"
-	if plugin == "loopback" {
+	switch plugin {
+	case "loopback":
 		ifName = "lo"
+	case "macvlan":
+		h.MustRun("ip", "link", "add", master, "type", "veth", "peer", "name", master+"-far")
+		h.MustRun("ip", "link", "set", master, "up")
 	}
 	a := h.Attach(plugins(t), good(plugin), ifName)
 	return &scene{T: t, h: h, a: a, before: h.Snapshot(), within: h.SnapshotIn(a.Netns)}

@@ -20,6 +20,7 @@ func TestRule21BadValues(t *testing.T) {
 	of := map[string][]value{
 		"bridge":     bridgeValues(),
 		"ptp":        ptpValues(),
+		"macvlan":    macvlanValues(),
 		"host-local": rangeValues(),
 		"static":     staticValues(),
 	}
@@ -92,6 +93,20 @@ func ptpValues() []value {
 		{what: "a negative MTU", changes: []any{"mtu", -1}},
 		{what: "an MTU of a million", changes: []any{"mtu", 1000000}},
 		{what: "no such backend", changes: []any{"ipMasq", true, "ipMasqBackend", "ipchains"}, codes: []uint{2, 7}, words: []string{"ipchains"}},
+	}
+}
+
+func macvlanValues() []value {
+	return []value{
+		{what: "no such master", changes: []any{"master", "nowhere0"}, words: []string{"nowhere0"}},
+		{what: "no default route", changes: []any{"master", nil}, words: []string{"default route"}},
+		{what: "no such master in the container", changes: []any{"linkInContainer", true}, words: []string{"in the container"}},
+		{what: "a master whose name can't be one", changes: []any{"master", "a/b"}},
+		{what: "no such mode", changes: []any{"mode", "source"}, words: []string{"source"}},
+		{what: "a negative MTU", changes: []any{"mtu", -1}},
+		{what: "an MTU over the master's", changes: []any{"mtu", 1501}, words: []string{"1501", "1500"}},
+		{what: "a MAC address of letters", changes: []any{"mac", "not a mac"}},
+		{what: "a multicast MAC address", changes: []any{"runtimeConfig", map[string]any{"mac": "01:00:5e:00:00:01"}}},
 	}
 }
 
