@@ -117,14 +117,18 @@ func (c *caller) call(ctx context.Context, typ, path string, req *Request) error
 // with the CNI variables of the request.
 func (c *caller) exec(ctx context.Context, path string, req *Request) ([]byte, error) {
 	run := invoke.RawExec{Stderr: c.runner.stderr()}
-	out, err := run.ExecPlugin(ctx, path, req.Stdin, delegateEnv(c.runner.Environ, req))
+	out, err := run.ExecPlugin(ctx, path, req.Stdin, delegateEnv(c.runner.Environ, req, path))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return out, nil
 }
 
-func delegateEnv(base []string, req *Request) []string {
+func delegateEnv(base []string, req *Request, found string) []string {
+	path := req.Path
+	if len(path) == 0 {
+		path = []string{filepath.Dir(found)} // the reference suite demands one
+	}
 	env := make([]string, 0, len(base)+6)
 	for _, kv := range base {
 		name, _, _ := strings.Cut(kv, "=")
@@ -140,7 +144,7 @@ func delegateEnv(base []string, req *Request) []string {
 		"CNI_NETNS="+req.Netns,
 		"CNI_IFNAME="+req.IfName,
 		"CNI_ARGS="+req.Args,
-		"CNI_PATH="+strings.Join(req.Path, string(filepath.ListSeparator)),
+		"CNI_PATH="+strings.Join(path, string(filepath.ListSeparator)),
 	)
 }
 

@@ -89,7 +89,11 @@ func (c *call) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return withCode(CodeCheck, engine.Check(ctx, env, scope, list))
+	err = engine.Check(ctx, env, scope, list)
+	if c.plugin.IPAM {
+		err = errors.Join(err, c.handedOn(st, list))
+	}
+	return withCode(CodeCheck, err)
 }
 
 // status tells whether an ADD could work now.
@@ -111,19 +115,24 @@ func (c *call) status(ctx context.Context) error {
 		errs = append(errs, withCode(CodeNotAvailable, s.Status(ctx, env)))
 	}
 	errs = append(errs, c.ready(ctx, env, st)...)
-	for _, err := range c.forward(ctx, st, Status) {
+	for _, err := range c.forward(ctx, st, Status, nil) {
 		errs = append(errs, withCode(CodeNotAvailable, err))
 	}
 	return errors.Join(errs...)
 }
 
-// forward passes a verb that has no container to every delegate.
-func (c *call) forward(ctx context.Context, st Statement, verb Verb) []error {
+// forward passes a verb that has no container to every delegate, with the
+// configuration given, or else that of the delegation.
+func (c *call) forward(ctx context.Context, st Statement, verb Verb, config []byte) []error {
 	var errs []error
 	for _, d := range c.delegates(st, nil) {
 		path, err := c.caller.find(d.Type, "")
+		stdin := config
+		if stdin == nil {
+			stdin = d.Config
+		}
 		if err == nil {
-			err = c.caller.call(ctx, d.Type, path, d.request(verb, d.Config))
+			err = c.caller.call(ctx, d.Type, path, d.request(verb, stdin))
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s of %s: %w", verb, d.Type, err))

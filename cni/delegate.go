@@ -54,7 +54,8 @@ func (d *delegate) request(verb Verb, config []byte) *Request {
 }
 
 // Create is ADD. When that fails the delegate hears DEL at once, since it may
-// have done half (spec 34).
+// have done half (spec 34). One in this process has undone that itself, or says
+// what remains.
 func (d *delegate) Create(ctx context.Context, _ resource.Env) error {
 	path, err := d.caller.find(d.Type, "")
 	if err != nil {
@@ -64,6 +65,12 @@ func (d *delegate) Create(ctx context.Context, _ resource.Env) error {
 	result, err := d.caller.add(ctx, d.Type, path, d.request(Add, d.Config))
 	if err != nil {
 		err = fmt.Errorf("ADD of %s: %w", d.Type, err)
+		if _, ours := d.caller.ours(d.Type, path); ours {
+			if remains := (*engine.RemainingError)(nil); errors.As(err, &remains) {
+				return engine.Partial(err)
+			}
+			return err
+		}
 		if delErr := d.Remove(ctx, resource.Env{}); delErr != nil {
 			return engine.Partial(errors.Join(err, delErr))
 		}

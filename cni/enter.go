@@ -51,6 +51,7 @@ func (c *call) enter(_ context.Context, h engine.Header) (resource.Env, engine.S
 			leave()
 			return resource.Env{}, engine.Scope{}, func() {}, err
 		}
+		env.Warn = c.warnText
 		if !scope.Gone && scope.ID == h.Scope {
 			return env, scope, leave, nil
 		}
@@ -84,6 +85,7 @@ func (c *call) here() (resource.Env, engine.Scope, string, func(), error) {
 		leave()
 		return resource.Env{}, engine.Scope{}, "", func() {}, err
 	}
+	env.Warn = c.warnText
 	return env, scope, string(absence), leave, nil
 }
 

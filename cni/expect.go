@@ -2,6 +2,8 @@ package cni
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	current "github.com/containernetworking/cni/pkg/types/100"
 
@@ -39,6 +41,30 @@ func (c *call) expected(st Statement) ([]resource.Resource, error) {
 	}
 	seen, err := promised(prev, c.req.IfName)
 	return append(list, seen...), err
+}
+
+// handedOn tells whether prevResult still has each address that an IPAM plugin
+// gave (spec 14).
+func (c *call) handedOn(st Statement, made []resource.Resource) error {
+	prev := c.req.Conf.PrevResult
+	if prev == nil {
+		return nil
+	}
+	given, err := st.Result(Made{Link: made})
+	if err != nil {
+		return err
+	}
+	has := make(map[string]bool, len(prev.IPs))
+	for _, ip := range prev.IPs {
+		has[ip.Address.String()] = true
+	}
+	var errs []error
+	for _, ip := range given.IPs {
+		if !has[ip.Address.String()] {
+			errs = append(errs, fmt.Errorf("address %s: given, but missing in prevResult", ip.Address.String()))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // unrecorded is what can be compared where another suite made it: the

@@ -2,9 +2,11 @@ package cni
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
 
 	"github.com/fairlead-net/fairlead/attachment"
@@ -36,8 +38,29 @@ func (c *call) gc(ctx context.Context) error {
 		errs = append(errs, c.sweepJournal(ctx, valid, force))
 	}
 	errs = append(errs, c.sweepKinds(ctx, env, st, valid, force)...)
-	errs = append(errs, c.forward(ctx, st, GC)...)
-	return errors.Join(errs...)
+	config, err := withValid(c.req.Stdin, valid)
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	return errors.Join(append(errs, c.forward(ctx, st, GC, config)...)...)
+}
+
+// withValid is the configuration with the set as its valid attachments: a
+// delegate must spare what we spare, above all the addresses of what lives.
+func withValid(stdin []byte, valid map[attachment.ID]bool) ([]byte, error) {
+	var conf map[string]json.RawMessage
+	if err := decode(stdin, &conf); err != nil {
+		return nil, err
+	}
+	list := make([]types.GCAttachment, 0, len(valid))
+	for id := range valid {
+		list = append(list, types.GCAttachment{ContainerID: id.Container, IfName: id.IfName})
+	}
+	var err error
+	if conf["cni.dev/valid-attachments"], err = json.Marshal(list); err != nil {
+		return nil, err
+	}
+	return json.Marshal(conf)
 }
 
 func (c *call) validSet() map[attachment.ID]bool {
@@ -48,13 +71,17 @@ func (c *call) validSet() map[attachment.ID]bool {
 	return valid
 }
 
+// sweepJournal removes what the journal knows to be stale, and adds what it
+// spares to the valid set.
 func (c *call) sweepJournal(ctx context.Context, valid map[attachment.ID]bool, force bool) error {
 	match := func(h engine.Header) bool { return h.ID.Network == c.req.Conf.Name && h.Plugin == c.plugin.Name }
 	swept, err := c.engine.Sweep(ctx, match, func(h engine.Header) bool { return valid[h.ID] }, force)
 	for _, h := range swept.Kept {
+		valid[h.ID] = true
 		c.warn("GC keeps %s: not among the valid attachments, but its namespace lives", h.ID)
 	}
 	for _, h := range swept.Busy {
+		valid[h.ID] = true
 		c.warn("GC passes over %s: a call is at work on it", h.ID)
 	}
 	return err

@@ -238,3 +238,5 @@ func (c *call) log(start time.Time, err error) {
 func (c *call) warn(format string, args ...any) {
 	fmt.Fprintf(c.runner.stderr(), c.plugin.Name+": "+format+"\n", args...)
 }
+
+func (c *call) warnText(text string) { c.warn("%s", text) }

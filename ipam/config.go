@@ -52,10 +52,14 @@ type Config struct {
 
 // Config validates. argIP is the value of IP in CNI_ARGS, "" if there is none.
 func (w *Wire) Config(argIP string) (*Config, error) {
-	c, err := w.Place()
-	if err != nil {
-		return nil, err
+	if w.IPAM == nil {
+		return nil, errors.New("the configuration has no ipam section")
 	}
+	c := &Config{DataDir: w.IPAM.DataDir, ResolvConf: w.IPAM.ResolvConf, Routes: w.IPAM.Routes}
+	if c.DataDir == "" {
+		c.DataDir = DefaultDataDir
+	}
+	var err error
 	if c.Ranges, err = w.sets(); err != nil {
 		return nil, err
 	}
@@ -76,23 +80,6 @@ func CheckRoutes(routes []*types.Route) error {
 		}
 	}
 	return nil
-}
-
-// Place is the part of the configuration that says where leases are. It is
-// all that a release needs: ranges may have become wrong since the ADD.
-func (w *Wire) Place() (*Config, error) {
-	if w.IPAM == nil {
-		return nil, errors.New("the configuration has no ipam section")
-	}
-	c := &Config{
-		DataDir:    w.IPAM.DataDir,
-		ResolvConf: w.IPAM.ResolvConf,
-		Routes:     w.IPAM.Routes,
-	}
-	if c.DataDir == "" {
-		c.DataDir = DefaultDataDir
-	}
-	return c, nil
 }
 
 func (w *Wire) sets() ([]RangeSet, error) {

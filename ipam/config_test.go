@@ -95,18 +95,6 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// A configuration that has become wrong since ADD still says where leases are.
-func TestSpec3PlaceOfABrokenConfiguration(t *testing.T) {
-	t.Parallel()
-	w, err := parseWire(`{"ipam":{"dataDir":"/d","subnet":"nonsense"}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err := w.Place(); err != nil || c.DataDir != "/d" {
-		t.Errorf("got %v, %v", c, err)
-	}
-}
-
 func FuzzConfig(f *testing.F) {
 	f.Add(`{"cniVersion":"1.1.0","ipam":{"ranges":[[{"subnet":"10.1.2.0/24","rangeStart":"10.1.2.9"}],[{"subnet":"2001:db8::/64"}]]}}`, "10.1.2.10")
 	f.Add(`{"cniVersion":"0.2.0","ipam":{"subnet":"10.1.2.0/30","gateway":"10.1.2.2"}}`, "")

@@ -117,6 +117,9 @@ func (s *Store) tryBegin(ctx context.Context, m mode) (*session, bool, error) {
 		return nil, false, err
 	}
 	se.openIndex(root)
+	if se.writesIndex() {
+		se.dropTemp(se.index) // a killed process's: we have the lock
+	}
 	return se, true, nil
 }
 

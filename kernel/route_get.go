@@ -3,6 +3,7 @@ package kernel
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -110,9 +111,19 @@ func (k Route) names(r Route) bool {
 	return r.Dst == k.Dst.Masked() && r.Table == k.table() &&
 		(k.Metric == 0 || r.Metric == k.Metric) &&
 		(k.TOS == 0 || r.TOS == k.TOS) &&
-		(k.Link == 0 || r.Link == k.Link) &&
-		(!k.Gateway.IsValid() || r.Gateway == k.Gateway) &&
-		(k.Type == 0 || r.Type == k.Type)
+		(k.Type == 0 || r.Type == k.Type) &&
+		r.Via(k.Link, k.Gateway)
+}
+
+// Via says whether the route, or one of its next hops, goes by way of the link
+// and the gateway; 0 and the zero Addr ask for any. IPv6 makes one route of
+// several that differ in these alone.
+func (r Route) Via(link int, gateway netip.Addr) bool {
+	hop := func(l int, g netip.Addr) bool {
+		return (link == 0 || l == link) && (!gateway.IsValid() || g == gateway)
+	}
+	return hop(r.Link, r.Gateway) ||
+		slices.ContainsFunc(r.NextHops, func(h NextHop) bool { return hop(h.Link, h.Gateway) })
 }
 
 // RouteTo says which way a packet to dst would go. It is false when there is

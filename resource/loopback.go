@@ -10,10 +10,11 @@ import (
 
 // Loopback is that the container's lo is up. It was there before, so it is
 // restored: of several holders the last one puts it down, if it was down when
-// the first came. Without a journal it is put down, as the reference suite
-// does.
+// the first came. Without a journal it is left: the namespace may be that of a
+// container that came after.
 type Loopback struct {
-	// WasUp is the saved state.
+	// Saved says that WasUp is known.
+	Saved bool `json:"saved,omitempty"`
 	WasUp bool `json:"wasUp,omitempty"`
 	// Addresses are what Create found, for the result.
 	Addresses []netip.Prefix `json:"addresses,omitempty"`
@@ -30,7 +31,7 @@ func (l *Loopback) on() On { return On{Side: Container, Link: loopback} }
 // Save reads whether it is up.
 func (l *Loopback) Save(_ context.Context, env Env) error {
 	_, link, err := l.on().need(env)
-	l.WasUp = link.Up
+	l.WasUp, l.Saved = link.Up, err == nil
 	return err
 }
 
@@ -40,7 +41,7 @@ func (l *Loopback) Inherit(below Resource) error {
 	if !ok {
 		return fmt.Errorf("%T is no loopback", below)
 	}
-	l.WasUp = other.WasUp
+	l.WasUp, l.Saved = other.WasUp, other.Saved
 	return nil
 }
 
@@ -81,6 +82,9 @@ func (l *Loopback) Observe(_ context.Context, env Env) (engine.State, error) {
 
 // Remove puts it back as it was, if it is still up.
 func (l *Loopback) Remove(_ context.Context, env Env) error {
+	if !l.Saved {
+		return nil
+	}
 	ns, link, ok, err := l.on().find(env)
 	if err != nil || !ok || !link.Up || l.WasUp {
 		return err

@@ -107,7 +107,7 @@ func (r *Route) elsewhere(ns *kernel.Namespace, link int) (kernel.Route, bool, e
 		return kernel.Route{}, false, err
 	}
 	for _, found := range all {
-		if found.Dst == r.Dst.Masked() && found.Gateway == r.Gateway && (r.Priority == 0 || found.Metric == r.Priority) {
+		if found.Dst == r.Dst.Masked() && found.Via(link, r.Gateway) && (r.Priority == 0 || found.Metric == r.Priority) {
 			return found, true, nil
 		}
 	}

@@ -188,7 +188,28 @@ func containerCommand(use, short string, call func(ctx context.Context, s *sessi
 
 func checkCommand() *cobra.Command {
 	return containerCommand("check CONFLIST NETNS", "Check that a container's network is as it was made",
-		func(ctx context.Context, s *session) error { return s.cni.CheckNetworkList(ctx, s.list, s.conf) })
+		func(ctx context.Context, s *session) error {
+			if err := s.mustBeAdded(); err != nil {
+				return err
+			}
+			return s.cni.CheckNetworkList(ctx, s.list, s.conf)
+		})
+}
+
+// mustBeAdded: a runtime does not call CHECK before ADD, nor after DEL; libcni
+// would, without a result to compare with.
+func (s *session) mustBeAdded() error {
+	if s.list.DisableCheck {
+		return nil // nor does it then
+	}
+	result, err := s.cni.GetNetworkListCachedResult(s.list, s.conf)
+	if err != nil {
+		return fmt.Errorf("read the result of the add: %w", err)
+	}
+	if result == nil {
+		return fmt.Errorf("%s of container %s is not added to %s: there is nothing to check", s.conf.IfName, s.conf.ContainerID, s.list.Name)
+	}
+	return nil
 }
 
 func delCommand() *cobra.Command {

@@ -25,9 +25,10 @@ import (
 // Facts are what the golden plans were made with.
 func Facts() cni.Facts {
 	return cni.NewFacts(map[string]json.RawMessage{
-		"machine-id": json.RawMessage(`"5f0c7a4fd7c14b1cbb0f5d5c8d3c9a01"`),
-		"master":     json.RawMessage(`{"name": "ens5", "mtu": 1500}`),
-		"vrf-table":  json.RawMessage(`7`),
+		"machine-id":  json.RawMessage(`"5f0c7a4fd7c14b1cbb0f5d5c8d3c9a01"`),
+		"master":      json.RawMessage(`{"name": "ens5", "mtu": 1500}`),
+		"host-device": json.RawMessage(`{"name": "ens5", "index": 4}`),
+		"vrf-table":   json.RawMessage(`7`),
 	})
 }
 
