@@ -72,7 +72,10 @@ func flockWait(ctx context.Context, f *os.File, how int) (*Lock, error) {
 		return &Lock{f}, nil
 	case <-ctx.Done():
 		go func() {
-			_ = <-got // whether it got it or not
+			if err := <-got; err != nil {
+				_ = f.Close()
+				return
+			}
 			(&Lock{f}).Unlock()
 		}()
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), ErrBusy)
