@@ -37,7 +37,7 @@ func (v *VRF) Within() engine.Ref { return Sandbox }
 // Ref names the VRF.
 func (v *VRF) Ref() engine.Ref { return engine.MakeRef(vrfKind, v.Name) }
 
-// AnySuites: it is the same whoever made it.
+// AnySuites says that it is the same whoever made it.
 func (v *VRF) AnySuites() {}
 
 // Create makes it, or takes the one that is there.

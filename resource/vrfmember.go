@@ -34,10 +34,10 @@ type VRFMember struct {
 func (m *VRFMember) Kind() string { return "vrf-member.1" }
 func (m *VRFMember) Key() string  { return m.key(m.VRF) }
 
-// Needs: while the interface may be in it, the VRF stays.
+// Needs is the VRF: while the interface may be in it, it stays.
 func (m *VRFMember) Needs() []engine.Ref { return []engine.Ref{engine.MakeRef(vrfKind, m.VRF)} }
 
-// AnySuites: it is the same whoever did it.
+// AnySuites says that it is the same whoever did it.
 func (m *VRFMember) AnySuites() {}
 
 // Amend expects the routes of the interface in the VRF's table (rule 14).

@@ -24,7 +24,7 @@ const VRFTableName = "vrf-table"
 func (VRFTable) Name() string { return VRFTableName }
 func (VRFTable) Lock() string { return VRFTableName }
 
-// Within: each container has tables of its own, and a lock of its own.
+// Within is the container: each has tables of its own, and a lock of its own.
 func (VRFTable) Within() engine.Ref { return Sandbox }
 
 // Find looks it up.
