@@ -1,0 +1,73 @@
+package resource
+
+import (
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-net/fairlead/kernel"
+)
+
+// strays finds the interface's rules without the journal, ours and those of the
+// reference suite, which say of nobody that they made them. A rule is the
+// interface's if it is from one of its addresses to the configured table, or if
+// its table is empty or routes by way of this interface alone. Then it must not
+// be from an address of another interface: that one's table may be as empty.
+func (s *SourceRules) strays(ns *kernel.Namespace) ([]kernel.Rule, error) {
+	all, err := ns.Rules(0)
+	if err != nil {
+		return nil, err
+	}
+	candidates := slices.DeleteFunc(all, func(r kernel.Rule) bool {
+		_, plain := sourceOf(r)
+		maker := r.Protocol == sourceRuleProtocol || r.Protocol == unix.RTPROT_UNSPEC
+		return !plain || !maker || r.Table == 0 || KernelTable(r.Table)
+	})
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	link, _, err := ns.Link(s.Link) // index 0 where there is none
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := ns.Addresses(0)
+	if err != nil {
+		return nil, err
+	}
+	var found []kernel.Rule
+	for _, r := range candidates {
+		from := r.From.Addr()
+		own, others := s.whose(from, link.Index, addresses)
+		ours := own && r.Table == s.Table
+		if !ours && !others {
+			if ours, err = emptyOrBy(ns, r.Table, link.Index); err != nil {
+				return nil, err
+			}
+		}
+		if ours {
+			found = append(found, r)
+		}
+	}
+	return found, nil
+}
+
+// whose tells whether the address is known to be the interface's, and whether
+// it is another one's.
+func (s *SourceRules) whose(a netip.Addr, link int, addresses []kernel.Address) (own, others bool) {
+	own = slices.Contains(s.Addresses, a)
+	for _, k := range addresses {
+		if k.Prefix.Addr() == a {
+			own, others = own || k.Link == link, others || k.Link != link
+		}
+	}
+	return own, others
+}
+
+// emptyOrBy tells whether every route of the table leads by the link.
+func emptyOrBy(ns *kernel.Namespace, table uint32, link int) (bool, error) {
+	routes, err := ns.Routes(kernel.RouteFilter{Table: table})
+	return !slices.ContainsFunc(routes, func(r kernel.Route) bool {
+		return link == 0 || len(r.NextHops) > 0 || r.Link != link
+	}), err
+}
