@@ -22,6 +22,8 @@ func Kinds() map[string]func() Resource {
 		func() Resource { return &RestoredSysctl{} },
 		func() Resource { return &Route{} },
 		func() Resource { return &Settled{} },
+		func() Resource { return &SourceRoutes{} },
+		func() Resource { return &SourceRules{} },
 		func() Resource { return &SpoofCheck{} },
 		func() Resource { return &SpoofCheckTable{} },
 		func() Resource { return &Tap{} },
