@@ -26,8 +26,8 @@ type binaries struct {
 
 // obtain builds or finds all binaries. What is built goes through the go
 // command and its cache; the reference plugins are fetched once.
-func obtain(o options) (b *binaries, err error) {
-	b = &binaries{}
+func obtain(o options) (_ *binaries, err error) {
+	b := &binaries{}
 	defer func() {
 		if err != nil {
 			b.cleanUp()
@@ -42,12 +42,8 @@ func obtain(o options) (b *binaries, err error) {
 	if b.fairlead, err = findFairlead(o.fairlead, b.scratch); err != nil {
 		return nil, err
 	}
-	b.floor, b.empty = filepath.Join(b.scratch, "floor"), filepath.Join(b.scratch, "empty")
-	for _, path := range []string{b.floor, b.empty} {
-		pkg := "github.com/fairlead-net/fairlead/test/bench/" + filepath.Base(path)
-		if err := goCommand(nil, "build", "-o", path, pkg); err != nil {
-			return nil, err
-		}
+	if err := b.findTools(o.tools); err != nil {
+		return nil, err
 	}
 	for _, path := range []string{b.reference, b.fairlead, b.scratch} {
 		if hiddenInHosts(path) {
@@ -55,6 +51,28 @@ func obtain(o options) (b *binaries, err error) {
 		}
 	}
 	return b, nil
+}
+
+// findTools takes floor and empty from dir, or builds them where it is "".
+func (b *binaries) findTools(dir string) (err error) {
+	in := b.scratch
+	if dir != "" {
+		if in, err = filepath.Abs(dir); err != nil {
+			return err
+		}
+	}
+	b.floor, b.empty = filepath.Join(in, "floor"), filepath.Join(in, "empty")
+	for _, path := range []string{b.floor, b.empty} {
+		if dir != "" {
+			_, err = os.Stat(path)
+		} else {
+			err = goCommand(nil, "build", "-o", path, "github.com/fairlead-net/fairlead/test/bench/"+filepath.Base(path))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *binaries) cleanUp() { _ = os.RemoveAll(b.scratch) }

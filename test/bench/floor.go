@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -78,6 +79,15 @@ func floorPTPMasq(c *call) (add, del []string) {
 		[]string{"ptp-masq-del", c.hostIf, c.prefix(), masqTable, masqSet}
 }
 
+// floorChild is that of a plugin that makes one link in the container, on a
+// master or none ("-").
+func floorChild(kind, master string) floorCalls {
+	return func(c *call) (add, del []string) {
+		return []string{"child-add", kind, master, c.netns, "eth0", c.prefix(), gateway().String()},
+			[]string{"child-del", c.netns, "eth0"}
+	}
+}
+
 func floorLoopback(c *call) (add, del []string) {
 	return []string{"loopback-add", c.netns}, []string{"loopback-del", c.netns}
 }
@@ -106,6 +116,22 @@ func makeBridge() error {
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+// makeMaster makes a network that a link of a container can be on.
+func makeMaster() error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = masterName
+	far := masterName + "-far"
+	master := &netlink.Veth{LinkAttrs: attrs, PeerName: far}
+	if err := netlink.LinkAdd(master); err != nil {
+		return fmt.Errorf("the master %s: %w", masterName, err)
+	}
+	peer, err := netlink.LinkByName(far)
+	if err != nil {
+		return err
+	}
+	return errors.Join(netlink.LinkSetUp(master), netlink.LinkSetUp(peer))
 }
 
 // makeMasquerade makes one rule for all addresses in a set.

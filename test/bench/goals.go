@@ -26,6 +26,13 @@ func goals() []goal {
 		{"bridge", opAdd, "at most 0.4 of the reference", timesOf(0.4, "bridge", opAdd, nameReference)},
 		{"bridge", opDel, "at most the floor + one process start + 2 ms", aboveFloor("bridge", opDel, 2*time.Millisecond)},
 	}
+	for _, s := range scenarios() {
+		if s.child() {
+			list = append(list,
+				goal{s.name, opAdd, "at most 0.6 of the reference", timesOf(0.6, s.name, opAdd, nameReference)},
+				goal{s.name, opDel, "at most the reference", timesOf(1, s.name, opDel, nameReference)})
+		}
+	}
 	for _, plugin := range []string{"bridge", "host-local"} {
 		for _, leases := range []string{"/1000", "/10000"} {
 			for _, op := range []operation{opAdd, opDel, opDelAgain} {

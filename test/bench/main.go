@@ -15,6 +15,7 @@ type options struct {
 	warmup   int    // calls before those, not counted
 	fairlead string // directory that holds bin/fairlead, or the plugins by name
 	cache    string // where the reference plugins are kept between runs
+	tools    string // where floor and empty are; "": they are built
 	only     *regexp.Regexp
 	json     bool
 	profile  bool
@@ -46,6 +47,7 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.warmup, "warmup", 3, "calls before those, not counted; at least 1")
 	f.StringVar(&o.fairlead, "fairlead", "bin", "`DIR` with the binary fairlead, or with plugins by their names; left out if it has neither")
 	f.StringVar(&o.cache, "cache", filepath.Join(cache, "fairlead-bench"), "`DIR` that keeps the reference plugins between runs")
+	f.StringVar(&o.tools, "tools", "", "`DIR` with the programs floor and empty, where they can't be built")
 	f.BoolVar(&o.json, "json", false, "print JSON instead of tables")
 	f.BoolVar(&o.list, "list", false, "list the scenarios and do nothing")
 	f.BoolVar(&o.profile, "profile-startup", false, "print what each package's initialisation costs in a plugin's start, and do nothing else")

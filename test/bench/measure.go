@@ -73,7 +73,15 @@ func (c *contestant) getReady(s scenario, rounds int) error {
 		}
 		return nil
 	}
-	if err := c.host.do(func() error { return c.prepare(s) }); err != nil {
+	prepare := func() error {
+		if s.master {
+			if err := makeMaster(); err != nil {
+				return err
+			}
+		}
+		return c.prepare(s)
+	}
+	if err := c.host.do(prepare); err != nil {
 		return fmt.Errorf("prepare the host: %w", err)
 	}
 	if err := c.host.makeContainers(rounds); err != nil {

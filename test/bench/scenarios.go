@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"net/netip"
+	"os"
+	"slices"
 )
 
 // What all scenarios share.
@@ -10,6 +12,7 @@ const (
 	cniVersion  = "1.1.0"
 	networkName = "bench"
 	bridgeName  = "cni0"
+	masterName  = "ens5"
 	leaseDir    = "/var/lib/cni/networks/" + networkName
 )
 
@@ -42,6 +45,8 @@ type scenario struct {
 	config string      // members of the configuration's JSON object, without cniVersion and name
 	ops    []operation // one of each in every round, in this order
 	leases int         // that are there before
+	master bool        // wants a master on the host
+	vm     bool        // wants a kind of link that only the virtual machine's kernel has
 	floor  floorCalls  // nil: what is measured needs no call to the kernel
 	expect expectation // of the namespace, between ADD and DEL
 }
@@ -57,6 +62,14 @@ func scenarios() []scenario {
 	)
 	attached := expectation{ifName: "eth0", addresses: 1, defaultRoute: true}
 	life := []operation{opAdd, opDel, opDelAgain}
+	child := func(plugin, members string) scenario {
+		s := scenario{name: plugin, about: plugin + " with host-local", plugin: plugin, config: `"type": "` + plugin + `", ` + members + hostLocal,
+			ops: life, floor: floorChild(plugin, "-"), expect: attached}
+		if s.master = members != ""; s.master {
+			s.floor = floorChild(plugin, masterName)
+		}
+		return s
+	}
 	plain := []scenario{
 		{name: "bridge", about: "bridge with host-local", plugin: "bridge", config: bridge + hostLocal,
 			ops: life, floor: floorBridge, expect: attached},
@@ -66,6 +79,10 @@ func scenarios() []scenario {
 			ops: life, floor: floorPTP, expect: attached},
 		{name: "ptp-masq", about: "the same, masqueraded by nftables", plugin: "ptp", config: ptp + masquerade + hostLocal,
 			ops: life, floor: floorPTPMasq, expect: attached},
+		child("macvlan", `"master": "ens5", `),
+		child("ipvlan", `"master": "ens5", `).inVM(),
+		child("vlan", `"master": "ens5", "vlanId": 100, `).inVM(),
+		child("dummy", "").inVM(),
 		{name: "loopback", about: "loopback", plugin: "loopback", config: `"type": "loopback"`,
 			ops: life, floor: floorLoopback, expect: expectation{ifName: "lo", addresses: 1}},
 		{name: "static", about: "static alone", plugin: "static", config: `"type": "bridge", ` + static, ops: life},
@@ -74,17 +91,29 @@ func scenarios() []scenario {
 	}
 	var list []scenario
 	for _, s := range plain {
+		if s.vm && os.Getenv("FAIRLEAD_VM") != "1" {
+			continue
+		}
 		list = append(list, s)
 		if s.name == "bridge" || s.name == "host-local" {
 			list = append(list, s.beside(1_000), s.beside(10_000))
 		}
 	}
-	for _, plugin := range []string{"bridge", "ptp", "loopback", "host-local", "static"} {
+	for _, plugin := range []string{"bridge", "ptp", "macvlan", "loopback", "host-local", "static"} {
 		list = append(list, scenario{name: "version/" + plugin, about: "the plugin's start: VERSION",
 			plugin: plugin, ops: []operation{opVersion}})
 	}
 	return list
 }
+
+// child tells whether the scenario is of a plugin that makes one link in the
+// container.
+func (s scenario) child() bool {
+	return slices.Contains([]string{"macvlan", "ipvlan", "vlan", "dummy"}, s.name)
+}
+
+// inVM is the same scenario, for the virtual machine alone.
+func (s scenario) inVM() scenario { s.vm = true; return s }
 
 // beside is the same scenario with that many leases of others there before.
 func (s scenario) beside(leases int) scenario {

@@ -125,7 +125,8 @@ func into(netns int, ifName string) (*conn, int32, error) {
 	return inside, index, err
 }
 
-// linkDel deletes the host's end, and with it the other one. None is fine.
+// linkDel deletes a link of the thread's namespace: a host's end, and with it
+// the other one. None is fine.
 func linkDel(args []string) error {
 	host, err := dial(unix.NETLINK_ROUTE)
 	if err != nil {

@@ -28,6 +28,8 @@ func commands() map[string]command {
 		"ptp-del":         {"HOSTIF", linkDel},
 		"ptp-masq-add":    {"HOSTIF NETNS IFNAME ADDRESS/BITS GATEWAY TABLE SET", masqueradeToo(ptpAdd, 3)},
 		"ptp-masq-del":    {"HOSTIF ADDRESS/BITS TABLE SET", masqueradeNoMore},
+		"child-add":       {"KIND MASTER NETNS IFNAME ADDRESS/BITS GATEWAY", childAdd},
+		"child-del":       {"NETNS IFNAME", childDel},
 		"loopback-add":    {"NETNS", func(args []string) error { return loopback(args[0], true) }},
 		"loopback-del":    {"NETNS", func(args []string) error { return loopback(args[0], false) }},
 		"lease-add":       {"FILE CONTAINERID IFNAME", leaseAdd},
