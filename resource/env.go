@@ -15,6 +15,14 @@ type Env struct {
 	Host *kernel.Namespace
 	// Container is nil when the call named none, or when it is gone.
 	Container *kernel.Namespace
+	// Warn tells a person what the protocol has no place for. It may be nil.
+	Warn func(text string)
+}
+
+func (e Env) warn(format string, args ...any) {
+	if e.Warn != nil {
+		e.Warn(fmt.Sprintf(format, args...))
+	}
 }
 
 // Side names one of the two namespaces, in a form that the journal keeps.

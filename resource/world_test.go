@@ -86,7 +86,7 @@ func picture(t *testing.T, env Env) []string {
 			names[l.Index] = l.Name
 		}
 		for _, l := range links {
-			lines = append(lines, fmt.Sprint(side, " link ", l.Name, l.Kind, l.MAC, l.MTU, l.Up, l.Promisc, names[l.Master], l.Alias,
+			lines = append(lines, fmt.Sprint(side, " link ", l.Name, l.Kind, l.MAC, l.MTU, l.Up, l.Promisc, names[l.Master], l.Alias, slices.Sorted(slices.Values(l.AltNames)),
 				is(l.Port.Hairpin), is(l.Port.Isolated)))
 		}
 		addrs, err := ns.Addresses(0)
