@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead-net/fairlead/ipam"
 	"github.com/fairlead-net/fairlead/plugin/bridge"
 	"github.com/fairlead-net/fairlead/plugin/dummy"
+	hostdevice "github.com/fairlead-net/fairlead/plugin/host-device"
 	hostlocal "github.com/fairlead-net/fairlead/plugin/host-local"
 	"github.com/fairlead-net/fairlead/plugin/ipvlan"
 	"github.com/fairlead-net/fairlead/plugin/loopback"
@@ -23,7 +24,7 @@ import (
 func allPlugins() []cni.Plugin {
 	return []cni.Plugin{
 		loopback.Plugin(), bridge.Plugin(), ptp.Plugin(),
-		macvlan.Plugin(), ipvlan.Plugin(), vlan.Plugin(), dummy.Plugin(), tap.Plugin(),
+		macvlan.Plugin(), ipvlan.Plugin(), vlan.Plugin(), dummy.Plugin(), tap.Plugin(), hostdevice.Plugin(),
 		vrf.Plugin(),
 		hostlocal.Plugin(), static.Plugin(),
 	}

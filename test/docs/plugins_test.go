@@ -15,12 +15,14 @@ import (
 	"github.com/fairlead-net/fairlead/cni"
 	"github.com/fairlead-net/fairlead/plugin/bridge"
 	"github.com/fairlead-net/fairlead/plugin/dummy"
+	hostdevice "github.com/fairlead-net/fairlead/plugin/host-device"
 	hostlocal "github.com/fairlead-net/fairlead/plugin/host-local"
 	"github.com/fairlead-net/fairlead/plugin/ipvlan"
 	"github.com/fairlead-net/fairlead/plugin/loopback"
 	"github.com/fairlead-net/fairlead/plugin/macvlan"
 	"github.com/fairlead-net/fairlead/plugin/ptp"
 	"github.com/fairlead-net/fairlead/plugin/static"
+	"github.com/fairlead-net/fairlead/plugin/tap"
 	"github.com/fairlead-net/fairlead/plugin/vlan"
 	"github.com/fairlead-net/fairlead/plugin/vrf"
 )
@@ -30,8 +32,8 @@ func plugins(t *testing.T) map[string]cni.Plugin {
 	t.Helper()
 	all := map[string]cni.Plugin{}
 	for _, p := range []cni.Plugin{
-		bridge.Plugin(), dummy.Plugin(), hostlocal.Plugin(), ipvlan.Plugin(), loopback.Plugin(), macvlan.Plugin(),
-		ptp.Plugin(), static.Plugin(), vlan.Plugin(), vrf.Plugin(),
+		bridge.Plugin(), dummy.Plugin(), hostdevice.Plugin(), hostlocal.Plugin(), ipvlan.Plugin(), loopback.Plugin(), macvlan.Plugin(),
+		ptp.Plugin(), static.Plugin(), tap.Plugin(), vlan.Plugin(), vrf.Plugin(),
 	} {
 		all[p.Name] = p
 	}
