@@ -61,6 +61,9 @@ func (f FindSourceRouting) Look(env Env) (SourceRouting, error) {
 			found.Tables = append(found.Tables, table)
 		}
 	}
+	if len(found.Tables) < f.Tables {
+		return SourceRouting{}, errNoTable
+	}
 	routes, err := ns.Routes(kernel.RouteFilter{Link: link.Index, Type: kernel.RouteUnicast})
 	if err != nil {
 		return SourceRouting{}, err
