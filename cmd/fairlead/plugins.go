@@ -13,8 +13,10 @@ import (
 	"github.com/fairlead-net/fairlead/plugin/loopback"
 	"github.com/fairlead-net/fairlead/plugin/macvlan"
 	"github.com/fairlead-net/fairlead/plugin/ptp"
+	"github.com/fairlead-net/fairlead/plugin/sbr"
 	"github.com/fairlead-net/fairlead/plugin/static"
 	"github.com/fairlead-net/fairlead/plugin/tap"
+	"github.com/fairlead-net/fairlead/plugin/tuning"
 	"github.com/fairlead-net/fairlead/plugin/vlan"
 	"github.com/fairlead-net/fairlead/plugin/vrf"
 	"github.com/fairlead-net/fairlead/resource"
@@ -25,7 +27,7 @@ func allPlugins() []cni.Plugin {
 	return []cni.Plugin{
 		loopback.Plugin(), bridge.Plugin(), ptp.Plugin(),
 		macvlan.Plugin(), ipvlan.Plugin(), vlan.Plugin(), dummy.Plugin(), tap.Plugin(), hostdevice.Plugin(),
-		vrf.Plugin(),
+		vrf.Plugin(), sbr.Plugin(), tuning.Plugin(),
 		hostlocal.Plugin(), static.Plugin(),
 	}
 }

@@ -21,8 +21,10 @@ import (
 	"github.com/fairlead-net/fairlead/plugin/loopback"
 	"github.com/fairlead-net/fairlead/plugin/macvlan"
 	"github.com/fairlead-net/fairlead/plugin/ptp"
+	"github.com/fairlead-net/fairlead/plugin/sbr"
 	"github.com/fairlead-net/fairlead/plugin/static"
 	"github.com/fairlead-net/fairlead/plugin/tap"
+	"github.com/fairlead-net/fairlead/plugin/tuning"
 	"github.com/fairlead-net/fairlead/plugin/vlan"
 	"github.com/fairlead-net/fairlead/plugin/vrf"
 )
@@ -33,7 +35,7 @@ func plugins(t *testing.T) map[string]cni.Plugin {
 	all := map[string]cni.Plugin{}
 	for _, p := range []cni.Plugin{
 		bridge.Plugin(), dummy.Plugin(), hostdevice.Plugin(), hostlocal.Plugin(), ipvlan.Plugin(), loopback.Plugin(), macvlan.Plugin(),
-		ptp.Plugin(), static.Plugin(), tap.Plugin(), vlan.Plugin(), vrf.Plugin(),
+		ptp.Plugin(), sbr.Plugin(), static.Plugin(), tap.Plugin(), tuning.Plugin(), vlan.Plugin(), vrf.Plugin(),
 	} {
 		all[p.Name] = p
 	}
