@@ -1,0 +1,233 @@
+package tool
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-net/fairlead/test/host"
+)
+
+const conflist = `{"cniVersion":"1.1.0","name":"net","plugins":[
+  {"type":"bridge","bridge":"br0","isGateway":true,"ipMasq":true,
+   "ipam":{"type":"host-local","ranges":[[{"subnet":"10.5.0.0/24"}]],"routes":[{"dst":"0.0.0.0/0"}]}}]}`
+
+func binary(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(host.Build(t), "fairlead")
+}
+
+// status runs the command and gives its exit status and what it printed.
+func status(t *testing.T, c *exec.Cmd) (int, string) {
+	t.Helper()
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), string(out)
+}
+
+func must(t *testing.T, c *exec.Cmd) string {
+	t.Helper()
+	code, out := status(t, c)
+	if code != 0 {
+		t.Fatalf("%v: status %d: %s", c.Args, code, out)
+	}
+	return out
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestExitStatuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		want int
+		says string
+	}{
+		{nil, 0, "Available Commands"},
+		{[]string{"--help"}, 0, "Exit status: 0 success, 1 failure, 2 wrong usage"},
+		{[]string{"version"}, 0, "host-local"},
+		{[]string{"completion", "bash"}, 0, "__start_fairlead"},
+		{[]string{"completion", "zsh"}, 0, "compdef"},
+		{[]string{"frobnicate"}, 2, "frobnicate"},
+		{[]string{"add", "one"}, 2, "takes 2 arguments"},
+		{[]string{"plan", "--no-such-flag", "x"}, 2, "no-such-flag"},
+		{[]string{"plan", "-o", "yaml", "x"}, 2, "yaml"},
+		{[]string{"list", "-o", "xml"}, 2, "xml"},
+		{[]string{"gc"}, 2, "--unused"},
+		{[]string{"plan", "/no/such/file"}, 1, "/no/such/file"},
+		{[]string{"forget", "net", "c", "eth0"}, 1, "no record"},
+	} {
+		cmd := exec.Command(binary(t), c.args...)
+		cmd.Env = append(os.Environ(), "FAIRLEAD_STATE_DIR="+filepath.Join(t.TempDir(), "state"))
+		code, out := status(t, cmd)
+		if code != c.want || !strings.Contains(out, c.says) {
+			t.Errorf("fairlead %v: status %d, want %d; %q should say %q", c.args, code, c.want, out, c.says)
+		}
+	}
+}
+
+// TestInstallKeepsWhatItReplaces, and uninstall puts it back.
+func TestInstallKeepsWhatItReplaces(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	former, stranger := filepath.Join(dir, "bridge"), filepath.Join(dir, "calico")
+	for _, f := range []string{former, stranger} {
+		if err := os.WriteFile(f, []byte("#!/bin/sh\n# another suite's\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := filepath.Join(dir, ".fairlead-replaced/bridge")
+	for range 2 { // also over itself
+		must(t, exec.Command(binary(t), "install", "--to", dir))
+		if !strings.Contains(content(t, kept), "another suite's") {
+			t.Fatal("what was replaced is not kept")
+		}
+	}
+	// The installed tool installs itself anew, too.
+	must(t, exec.Command(filepath.Join(dir, "fairlead"), "install", "--to", dir))
+	plugin := exec.Command(filepath.Join(dir, "bridge"))
+	plugin.Env, plugin.Stdin = []string{"CNI_COMMAND=VERSION"}, strings.NewReader(`{"cniVersion":"0.4.0"}`)
+	if out := must(t, plugin); !strings.Contains(out, `"cniVersion": "0.4.0"`) {
+		t.Errorf("the installed bridge says %s", out)
+	}
+	must(t, exec.Command(binary(t), "uninstall", "--from", dir))
+	if !strings.Contains(content(t, former), "another suite's") {
+		t.Error("the former plugin is not back")
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(files) != 2 {
+		t.Errorf("uninstall leaves %v, %v", files, err)
+	}
+}
+
+func TestInstallNeverOverwritesWhatIsKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("bridge", "second")
+	write(".fairlead-replaced/bridge", "first")
+	if code, out := status(t, exec.Command(binary(t), "install", "--to", dir)); code != 1 || !strings.Contains(out, "--no-keep") {
+		t.Errorf("status %d: %s", code, out)
+	}
+	if content(t, filepath.Join(dir, "bridge")) != "second" {
+		t.Error("the plugin was replaced all the same")
+	}
+	must(t, exec.Command(binary(t), "install", "--to", dir, "--no-keep"))
+	if content(t, filepath.Join(dir, ".fairlead-replaced/bridge")) != "first" {
+		t.Error("what was kept is lost")
+	}
+}
+
+// TestPlanTouchesNothing, and says in order what an ADD then makes.
+func TestPlanTouchesNothing(t *testing.T) {
+	t.Parallel()
+	h := host.New(t)
+	h.WriteFile("/run/net.conflist", conflist)
+	before := h.Snapshot()
+	out := h.MustRun(binary(t), "plan", "/run/net.conflist", "--id", "c1", "-o", "json")
+	h.Same(t, before)
+	var runs []struct {
+		Plugin  string
+		Objects []struct{ Kind, Key string }
+	}
+	if err := json.Unmarshal([]byte(out), &runs); err != nil || len(runs) != 1 {
+		t.Fatalf("%s: %v", out, err)
+	}
+	var kinds []string
+	for _, o := range runs[0].Objects {
+		kind, _, _ := strings.Cut(o.Kind, ".")
+		kinds = append(kinds, kind)
+	}
+	want := "bridge veth delegate link-sysctls address up route announce bridge-address sysctl masquerade-table masquerade"
+	if got := strings.Join(kinds, " "); got != want {
+		t.Errorf("the plan is\n%s, want\n%s", got, want)
+	}
+	text := h.MustRun(binary(t), "plan", "/run/net.conflist", "--id", "c1")
+	if !strings.Contains(text, "10.5.0.2/24") || !strings.Contains(text, "masquerade net/c1/eth0") {
+		t.Errorf("the readable plan lacks something:\n%s", text)
+	}
+}
+
+func TestPlanOfAnothersPlugins(t *testing.T) {
+	t.Parallel()
+	h := host.New(t)
+	h.WriteFile("/run/net.conflist", `{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"bridge","ipam":{"type":"whereabouts"}},{"type":"cilium"}]}`)
+	out := h.MustRun(binary(t), "plan", "/run/net.conflist")
+	for _, want := range []string{"<from whereabouts>", "<from cilium>"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s is missing in\n%s", want, out)
+		}
+	}
+}
+
+func TestListHistoryAndForget(t *testing.T) {
+	t.Parallel()
+	h := host.New(t)
+	h.WriteFile("/run/net.conflist", conflist)
+	netns := h.Netns("c1")
+	path := host.Build(t)
+	h.MustRun(binary(t), "add", "/run/net.conflist", netns, "--path", path)
+	for _, want := range []string{"bridge", "host-local"} {
+		if out := h.MustRun(binary(t), "list"); !strings.Contains(out, want) {
+			t.Errorf("%s is not listed:\n%s", want, out)
+		}
+	}
+	var rows []struct{ Container, Network, Plugin, State string }
+	if err := json.Unmarshal([]byte(h.MustRun(binary(t), "list", "-o", "json")), &rows); err != nil || len(rows) != 2 || rows[0].State != "done" {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	if out := h.MustRun(binary(t), "list", "--history"); !strings.Contains(out, "ADD") || !strings.Contains(out, "ok") {
+		t.Errorf("history:\n%s", out)
+	}
+	if out := h.MustRun(binary(t), "forget", "net", "c1", "eth0"); strings.Count(out, "forgot") != 2 {
+		t.Errorf("forget:\n%s", out)
+	}
+	// Without its record a DEL goes by the configuration, to the same end.
+	h.MustRun(binary(t), "del", "/run/net.conflist", netns, "--path", path)
+	out := h.MustRun(binary(t), "gc", "--unused")
+	if !strings.Contains(out, "removed bridge br0") {
+		t.Errorf("gc --unused:\n%s", out)
+	}
+}
+
+// TestDemo is the first thing that a stranger runs.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	h := host.New(t)
+	before := h.Snapshot()
+	out := h.MustRun(binary(t), "demo")
+	for _, want := range []string{"The plan", "answered in", "as it was made", "removed bridge fl-demo0", "links     the same"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the demo does not say %q:\n%s", want, out)
+		}
+	}
+	h.Same(t, before)
+}
+
+func TestDemoNeedsRoot(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("setpriv", "--reuid", "65534", "--clear-groups", binary(t), "demo")
+	if code, out := status(t, cmd); code != 1 || !strings.Contains(out, "needs root") {
+		t.Errorf("status %d: %s", code, out)
+	}
+}
