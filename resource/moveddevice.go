@@ -31,9 +31,15 @@ type MovedDevice struct {
 	// Was is how it was on the host.
 	Was *Device `json:"was,omitempty"`
 
-	// What Create saw in the container: hints.
+	// What Create saw in the container: hints, and for the result and CHECK.
 	Index int    `json:"index,omitempty"`
 	MAC   string `json:"mac,omitempty"`
+	MTU   int    `json:"mtu,omitempty"` // bytes
+
+	expect struct { // what prevResult, or a later plugin, says (rule 14)
+		mac string
+		mtu int
+	}
 }
 
 // Device is what is known of a device that will be looked for in other
@@ -140,7 +146,7 @@ func (m *MovedDevice) Create(_ context.Context, env Env) error {
 	if err != nil {
 		return engine.Partial(err)
 	}
-	m.Index, m.MAC = link.Index, link.MAC.String()
+	m.Index, m.MAC, m.MTU = link.Index, link.MAC.String(), link.MTU
 	return nil
 }
 
@@ -178,7 +184,17 @@ func (m *MovedDevice) Observe(_ context.Context, env Env) (engine.State, error) 
 	if link.Name != m.Name {
 		d.add("%s is called %s", m.Name, link.Name)
 	}
+	d.mtu(*link, first(m.expect.mtu, m.MTU))
+	d.mac(*link, first(m.expect.mac, m.MAC))
 	return d.state(), nil
+}
+
+// ExpectLink has Observe compare with what another says of the device: a later
+// plugin may have changed it. What mac "" or mtu 0 leave unsaid stays as it was.
+func (m *MovedDevice) ExpectLink(name, mac string, mtu int) {
+	if name == m.Name {
+		m.expect.mac, m.expect.mtu = first(mac, m.expect.mac), first(mtu, m.expect.mtu)
+	}
 }
 
 var _ engine.Restored[Env] = (*MovedDevice)(nil)

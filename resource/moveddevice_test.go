@@ -389,3 +389,18 @@ func TestDeviceNetwork(t *testing.T) {
 		})
 	}
 }
+
+func TestMovedDeviceDrift(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	withDevice(t, env)
+	m := moved(t, env)
+	wantState(t, env, m, engine.IsPresent)
+	set(t, env.Container, "eth0", kernel.LinkChange{MTU: ptr(1300), MAC: m.Owner.MAC("x")})
+	want := fmt.Sprintf("the mtu of eth0 is 1300, want 1400; the MAC address of eth0 is %s, want %s", m.Owner.MAC("x"), m.MAC)
+	if state := observe(t, env, m); state.Is != engine.IsDrifted || state.Detail != want {
+		t.Errorf("%+v, want %s", state, want)
+	}
+	m.ExpectLink("eth0", m.Owner.MAC("x").String(), 1300) // a later plugin's doing
+	wantState(t, env, m, engine.IsPresent)
+}

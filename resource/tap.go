@@ -29,8 +29,10 @@ type Tap struct {
 	MTU     int    `json:"mtu,omitempty"`    // bytes; 0: the kernel's default
 	Bridge  string `json:"bridge,omitempty"` // of the container, that it is a port of
 
-	// Index is what Create saw: a hint.
-	Index int `json:"index,omitempty"`
+	// What Create saw: hints, for CHECK and for DEL.
+	Index    int    `json:"index,omitempty"`
+	FoundMAC string `json:"foundMAC,omitempty"`
+	FoundMTU int    `json:"foundMTU,omitempty"`
 
 	expect struct { // what prevResult, or a later plugin, says (rule 14)
 		mac string
@@ -105,7 +107,7 @@ func (t *Tap) Create(_ context.Context, env Env) error {
 	if err != nil {
 		return engine.Partial(err)
 	}
-	t.Index = link.Index
+	t.Index, t.FoundMAC, t.FoundMTU = link.Index, link.MAC.String(), link.MTU
 	return engine.Partial(ns.SetLink(link.Index, change))
 }
 
@@ -122,8 +124,8 @@ func (t *Tap) Observe(_ context.Context, env Env) (engine.State, error) {
 	if link.Name != t.Name {
 		d.add("%s is called %s", t.Name, link.Name)
 	}
-	d.mtu(*link, first(t.expect.mtu, t.MTU))
-	d.mac(*link, first(t.expect.mac, t.MAC))
+	d.mtu(*link, first(t.expect.mtu, first(t.MTU, t.FoundMTU)))
+	d.mac(*link, first(t.expect.mac, first(t.MAC, t.FoundMAC)))
 	if t.Bridge != "" {
 		bridge, ok, err := ns.Link(t.Bridge)
 		if err != nil {
