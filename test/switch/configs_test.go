@@ -1,6 +1,8 @@
 package switching
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +23,9 @@ type network struct {
 	prepare func(*host.Host)
 	// own is what each container has another value of, by its name.
 	own func(container string) []any
+	// mortal is true where what is moved into a container dies with it, as no
+	// hardware does.
+	mortal bool
 }
 
 func nothing(host.Fact) bool { return false }
@@ -53,7 +58,7 @@ func networks() []network {
 	vlan := onBridge("bridge vlan", "vlan", 100, "isGateway", false, "ipam", hostLocal("10.77.0.0/24"))
 	vlan.vm = true
 	vlan.config["ipam"].(map[string]any)["routes"] = []any{}
-	return append(children(), []network{
+	return slices.Concat(children(), devices(), []network{
 		onBridge("bridge"),
 		onBridge("bridge masquerade", "ipMasq", true),
 		onBridge("bridge masquerade nftables", "ipMasq", true, "ipMasqBackend", "nftables"),
@@ -74,7 +79,7 @@ func networks() []network {
 		{name: "host-local", config: base("host-local", "ipam", hostLocal("10.77.0.0/24")), ifName: "eth0", stands: nothing},
 		{name: "static", config: base("static", "ipam", map[string]any{
 			"type": "static", "addresses": []any{map[string]any{"address": "10.77.0.9/24"}}}), ifName: "eth0", stands: nothing, plain: true},
-	}...)
+	})
 }
 
 // children are networks of one link in the container, on a master.
@@ -106,6 +111,46 @@ func children() []network {
 		on("ipvlan", "ipvlan", true, "master", "ens5"),
 		on("ipvlan", "ipvlan l3s", true, "master", "ens5", "mode", "l3s", "mtu", 1400),
 		vlan, dummy,
+	}
+}
+
+// devices are networks of a device in the container, that the container has
+// for itself, or that the host had before.
+func devices() []network {
+	dual := hostLocal("10.77.0.0/24", "fd00:77::/64")
+	tap := func(name string, pairs ...any) network {
+		return network{name: name, config: base("tap", "ipam", hostLocal("10.77.0.0/24")).With(pairs...), ifName: "eth0", stands: nothing}
+	}
+	moved := func(name, key, value string, pairs ...any) network {
+		return network{
+			name: name, config: base("host-device", "ipam", hostLocal("10.77.0.0/24")).With(pairs...), ifName: "eth0", stands: nothing,
+			reach: true, mortal: true, prepare: wires,
+			own: func(container string) []any { return []any{key, value + strings.TrimPrefix(container, "c")} },
+		}
+	}
+	return []network{
+		tap("tap", "mtu", 1400),
+		tap("tap of a user", "owner", 107, "group", 107),
+		tap("tap of several queues", "multiQueue", true, "mac", "02:00:00:00:00:17"),
+		tap("tap dual stack", "ipam", dual),
+		tap("tap without addresses", "ipam", nil).apart(),
+		moved("host-device", "device", "ens"),
+		moved("host-device by MAC", "hwaddr", "02:00:00:00:00:0"),
+		moved("host-device dual stack", "device", "ens", "ipam", dual),
+		moved("host-device without addresses", "device", "ens", "ipam", nil).apart(),
+	}
+}
+
+// wires are devices of the host that reach each other by a switch beyond it.
+// They are down: the reference suite leaves them so.
+func wires(h *host.Host) {
+	h.MustRun("ip", "link", "add", "switch", "address", "02:00:00:00:00:99", "type", "bridge")
+	h.MustRun("ip", "link", "set", "switch", "up")
+	for n := 1; n <= 4; n++ {
+		name, far := fmt.Sprintf("ens%d", n), fmt.Sprintf("port%d", n)
+		h.MustRun("ip", "link", "add", name, "address", fmt.Sprintf("02:00:00:00:00:0%d", n), "type", "veth", "peer", "name", far)
+		h.MustRun("ip", "link", "set", far, "master", "switch", "up")
+		h.MustRun("ip", "link", "property", "add", "dev", name, "altname", "uplink-number-"+strconv.Itoa(n))
 	}
 }
 
