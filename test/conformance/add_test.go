@@ -23,7 +23,7 @@ func spec27(tr *trial) {
 var unusable = []string{"a/b", ".", "..", "a b", "a:b", "a\tb", "sixteen-letters0"}
 
 func spec28(tr *trial) {
-	a := tr.attach()
+	a := tr.attach().Itself()
 	before, within := tr.before(), tr.h.SnapshotIn(a.Netns)
 	for _, name := range unusable {
 		for _, verb := range []string{"ADD", "DEL"} {
@@ -49,6 +49,17 @@ func prevResult(netns string) map[string]any {
 
 func spec29(tr *trial) {
 	a := tr.attach()
+	if tr.chain != nil {
+		want := a.Base().MustAdd(tr)
+		got := a.Itself().WithConfig("prevResult", want).MustAdd(tr)
+		if tr.changes != nil {
+			tr.changes(want)
+		}
+		if !reflect.DeepEqual(got, want) {
+			tr.Errorf("prevResult was not passed on:\n got %v\nwant %v", got, want)
+		}
+		return
+	}
 	want := prevResult(a.Netns)
 	got := a.WithConfig("prevResult", want).MustAdd(tr)
 	if !reflect.DeepEqual(map[string]any(got), want) {
@@ -122,7 +133,7 @@ func (tr *trial) distinct(results []host.Result) {
 }
 
 func spec40(tr *trial) {
-	a := tr.attach()
+	a := tr.attach().Itself()
 	before, within := tr.before(), tr.h.SnapshotIn(a.Netns)
 	for _, verb := range []string{"ADD", "CHECK", "DEL"} {
 		for _, id := range []string{"-a", ".a", "a b", "a/b", "a:b", "ä"} {

@@ -92,7 +92,7 @@ func spec19(tr *trial) {
 			t.Parallel()
 			tr := tr.again(t)
 			a := tr.attach("cniVersion", v)
-			c, list, ctx := tr.h.Libcni(tr.dir), a.Config.List(t), context.Background()
+			c, list, ctx := tr.h.Libcni(tr.dir), a.List(t), context.Background()
 			if _, err := c.AddNetworkList(ctx, list, a.Runtime()); err != nil {
 				t.Fatalf("ADD: %v", err)
 			}

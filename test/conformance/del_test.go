@@ -23,7 +23,7 @@ func spec01(tr *trial) {
 			tr := tr.again(t)
 			before := tr.before()
 			a := tr.attach("cniVersion", v)
-			c, list, ctx := tr.h.Libcni(tr.dir), a.Config.List(t), context.Background()
+			c, list, ctx := tr.h.Libcni(tr.dir), a.List(t), context.Background()
 			if _, err := c.AddNetworkList(ctx, list, a.Runtime()); err != nil {
 				t.Fatalf("ADD: %v", err)
 			}

@@ -49,7 +49,7 @@ func spec08(tr *trial) {
 		tr := tr.again(t)
 		before := tr.before()
 		a := tr.attach()
-		c, list, ctx := tr.h.Libcni(tr.dir), a.Config.List(t), context.Background()
+		c, list, ctx := tr.h.Libcni(tr.dir), a.List(t), context.Background()
 		if _, err := c.AddNetworkList(ctx, list, a.Runtime()); err != nil {
 			t.Fatalf("ADD: %v", err)
 		}

@@ -88,14 +88,14 @@ func delegating(s *subject) string {
 }
 
 func makesInterface(s *subject) string {
-	if s.interfaces != nil && s.name != "loopback" {
+	if s.interfaces != nil && s.name != "loopback" && s.chain == nil {
 		return ""
 	}
 	return "makes no interface"
 }
 
 func passesOn(s *subject) string {
-	if s.passesOn {
+	if s.passesOn || s.chain != nil {
 		return ""
 	}
 	return "is never later in a chain"

@@ -166,7 +166,7 @@ func spec37(tr *trial) {
 }
 
 func spec38(tr *trial) {
-	a := tr.attach()
+	a := tr.attach().Itself()
 	before := tr.before()
 	for _, verb := range []string{"ADD", "DEL", "CHECK", "GC", "STATUS"} {
 		mustFail(tr, verb+" with JSON that is cut short", tr.raw(a, verb, `{"cniVersion":"1.1.0","na`), 6)

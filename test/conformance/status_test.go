@@ -13,7 +13,7 @@ func spec22(tr *trial) {
 	before := tr.before()
 	silent(tr, "STATUS", a.Status())
 	silent(tr, "STATUS without CNI_PATH", a.WithEnv("CNI_PATH", host.Unset).Status())
-	if err := tr.h.Libcni(tr.dir).GetStatusNetworkList(context.Background(), a.Config.List(tr)); err != nil {
+	if err := tr.h.Libcni(tr.dir).GetStatusNetworkList(context.Background(), a.List(tr)); err != nil {
 		tr.Errorf("STATUS through libcni: %v", err)
 	}
 	tr.clean(before)

@@ -14,6 +14,10 @@ type subject struct {
 	ifName string
 	// config is a whole configuration in its usual form, the version 1.1.0.
 	config host.Config
+	// chain are the plugins that it comes after in a list.
+	chain []host.Config
+	// changes is what it changes in a result that it passes on.
+	changes func(host.Result)
 	// oldest is the first version that the plugin speaks.
 	oldest string
 	// vm is true for what needs the virtual machine's kernel.
@@ -80,6 +84,7 @@ func (tr *trial) attach(changes ...any) host.Attachment {
 func (tr *trial) beside(a host.Attachment) host.Attachment {
 	tr.Helper()
 	b := tr.h.Attach(a.Path, a.Config, tr.ifName)
+	b.Before = tr.chain
 	if tr.own != nil {
 		b = b.WithConfig(tr.own(b.Container)...)
 	}

@@ -42,24 +42,13 @@ func (c Config) String() string {
 // Type is the plugin that the configuration is for.
 func (c Config) Type() string { s, _ := c["type"].(string); return s }
 
-// List makes the configuration a list of one plugin, for libcni.
-func (c Config) List(t testing.TB) *libcni.NetworkConfigList {
-	t.Helper()
-	list, err := libcni.ConfListFromBytes([]byte(Config{
-		"cniVersion": c["cniVersion"], "name": c["name"], "plugins": []any{c},
-	}.String()))
-	if err != nil {
-		t.Fatalf("host: %s: %v", c, err)
-	}
-	return list
-}
-
 // An Attachment is a container's attachment to a network, made and removed by
 // execution of the plugin that Config names, found along Path.
 type Attachment struct {
 	Host      *Host
 	Path      string // CNI_PATH; the plugin is found along it
 	Config    Config
+	Before    []Config // plugins that come before in the list
 	Container string
 	Netns     string
 	IfName    string
@@ -88,9 +77,12 @@ func (a Attachment) Runtime() *libcni.RuntimeConf {
 	return &libcni.RuntimeConf{ContainerID: a.Container, NetNS: a.Netns, IfName: a.IfName}
 }
 
-// Call calls the plugin.
+// Call calls the plugin, or those of the list.
 func (a Attachment) Call(verb string) Outcome {
 	a.Host.t.Helper()
+	if len(a.Before) > 0 {
+		return a.callList(verb)
+	}
 	return a.Host.RunPlugin(a.dir(), a.Config.Type(), verb, a.Env(), a.Config.String())
 }
 
