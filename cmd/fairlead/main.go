@@ -7,7 +7,10 @@ package main
 
 import (
 	"os"
+	"os/signal"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-net/fairlead/cni"
 )
@@ -18,10 +21,17 @@ var version = "devel"
 func main() {
 	name := filepath.Base(os.Args[0])
 	if _, ok := findPlugin(name); ok {
+		surviveBrokenPipes()
 		os.Exit(runner().Main(name))
 	}
 	os.Exit(operate(os.Args[1:]))
 }
+
+// surviveBrokenPipes makes a write to a pipe that nobody reads any more an
+// error: an ADD whose result nobody heard is undone, and a DEL goes on though
+// nobody reads its warnings. The signal is not ignored but caught, so that
+// delegates that are executed have it as they expect it.
+func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) }
 
 // runner makes calls with this process's environment and streams.
 func runner() *cni.Runner {
