@@ -96,6 +96,10 @@ ifeq ($(ARGS),)
 endif
 	bin/vm test $(ARGS)
 
+.PHONY: race
+race: ## a teardown raced 200 times, beside the reference plugins, in the virtual machine
+	FAIRLEAD_RACE_ROUNDS=40 $(MAKE) vmtest ARGS='-v -timeout=60m ./test/race'
+
 .PHONY: bench
 bench: build ## Fairlead beside the reference plugins and the floor (as root)
 	go run ./test/bench $(ARGS)
