@@ -60,6 +60,11 @@ func install(out io.Writer, dir string, keep bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the directory of plugins: %w", err)
 	}
+	for _, p := range allPlugins() {
+		if err := mayReplace(dir, p.Name, keep); err != nil {
+			return err
+		}
+	}
 	binary := filepath.Join(dir, "fairlead")
 	if err := copyFile(self, binary); err != nil {
 		return err
@@ -130,7 +135,58 @@ func installName(out io.Writer, dir, name string, keep bool) error {
 // keepReplaced links another suite's plugin into the directory of what was
 // replaced. Our own is not kept, and what is kept already is not overwritten.
 func keepReplaced(dir, name string) (bool, error) {
-	path := filepath.Join(dir, name)
+	path, kept := filepath.Join(dir, name), filepath.Join(dir, replacedDir, name)
+	theirs, err := strangers(path)
+	if err != nil || !theirs {
+		return false, err
+	}
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		return false, fmt.Errorf("keep %s: %w", path, err)
+	}
+	err = os.Link(path, kept)
+	if errors.Is(err, os.ErrExist) {
+		return false, alreadyKept(path, kept)
+	}
+	if err != nil {
+		return false, fmt.Errorf("keep %s: %w", path, err)
+	}
+	return true, nil
+}
+
+// mayReplace is asked of every name before the first is touched.
+func mayReplace(dir, name string, keep bool) error {
+	path, kept := filepath.Join(dir, name), filepath.Join(dir, replacedDir, name)
+	theirs, err := strangers(path)
+	if err != nil || !theirs || !keep {
+		return err
+	}
+	if _, err := os.Lstat(kept); errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("look at %s: %w", kept, err)
+	}
+	return alreadyKept(path, kept)
+}
+
+// alreadyKept is an error unless what is kept is the very file: of an install
+// that died half way.
+func alreadyKept(path, kept string) error {
+	now, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", path, err)
+	}
+	then, err := os.Lstat(kept)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", kept, err)
+	}
+	if os.SameFile(now, then) {
+		return nil
+	}
+	return fmt.Errorf("%s is another one; move it away, or use --no-keep", kept)
+}
+
+// strangers tells whether there is another suite's file.
+func strangers(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -141,20 +197,7 @@ func keepReplaced(dir, name string) (bool, error) {
 	if info.IsDir() {
 		return false, fmt.Errorf("%s is a directory", path)
 	}
-	if isOurs(path) {
-		return false, nil
-	}
-	if err := os.MkdirAll(filepath.Join(dir, replacedDir), 0o755); err != nil {
-		return false, fmt.Errorf("keep %s: %w", path, err)
-	}
-	err = os.Link(path, filepath.Join(dir, replacedDir, name))
-	if errors.Is(err, os.ErrExist) {
-		return false, fmt.Errorf("%s holds another %s already; move it away, or use --no-keep", filepath.Join(dir, replacedDir), name)
-	}
-	if err != nil {
-		return false, fmt.Errorf("keep %s: %w", path, err)
-	}
-	return true, nil
+	return !isOurs(path), nil
 }
 
 // isOurs tells whether the file is a fairlead binary, of whatever version.

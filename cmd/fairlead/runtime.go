@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -235,8 +236,8 @@ func statusCommand() *cobra.Command {
 
 // explain adds the code, which libcni's text leaves out.
 func explain(err error) error {
-	if e, ok := err.(*types.Error); ok {
-		return fmt.Errorf("%w (CNI code %d)", e, e.Code)
+	if e := (*types.Error)(nil); errors.As(err, &e) {
+		return fmt.Errorf("%w (CNI code %d)", err, e.Code)
 	}
 	return err
 }

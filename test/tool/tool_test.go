@@ -132,9 +132,44 @@ func TestInstallNeverOverwritesWhatIsKept(t *testing.T) {
 	if content(t, filepath.Join(dir, "bridge")) != "second" {
 		t.Error("the plugin was replaced all the same")
 	}
+	// Nor is any other: one suite or the other, not half of each.
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
+		t.Errorf("an install that was refused leaves %v, %v", files, err)
+	}
 	must(t, exec.Command(binary(t), "install", "--to", dir, "--no-keep"))
 	if content(t, filepath.Join(dir, ".fairlead-replaced/bridge")) != "first" {
 		t.Error("what was kept is lost")
+	}
+}
+
+// TestInstallGoesOnWhereItDied: what is kept is the very file that is still in
+// its place.
+func TestInstallGoesOnWhereItDied(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	former, kept := filepath.Join(dir, "bridge"), filepath.Join(dir, ".fairlead-replaced/bridge")
+	if err := errors.Join(os.Mkdir(filepath.Dir(kept), 0o755), os.WriteFile(former, []byte("former"), 0o755), os.Link(former, kept)); err != nil {
+		t.Fatal(err)
+	}
+	must(t, exec.Command(binary(t), "install", "--to", dir))
+	must(t, exec.Command(binary(t), "uninstall", "--from", dir))
+	if content(t, former) != "former" {
+		t.Error("the former plugin is not back")
+	}
+}
+
+// TestErrorsTellTheirCode: libcni's text leaves it out.
+func TestErrorsTellTheirCode(t *testing.T) {
+	t.Parallel()
+	h := host.New(t)
+	h.WriteFile("/run/net.conflist", `{"cniVersion":"1.1.0","name":"net","plugins":[{"type":"bridge","mtu":-1}]}`)
+	netns := h.Netns("c1")
+	for _, args := range [][]string{{"add", "/run/net.conflist", netns}, {"status", "/run/net.conflist"}} {
+		_, err := h.Command(binary(t), append(args, "--path", host.Build(t))...).Output()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(exit.Stderr), "mtu -1 is not within 0 and 65535 (CNI code 7)") {
+			t.Errorf("fairlead %s: %v: %s", args[0], err, exit.Stderr)
+		}
 	}
 }
 
