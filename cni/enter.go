@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/fairlead-net/fairlead/engine"
@@ -86,7 +87,24 @@ func (c *call) here() (resource.Env, engine.Scope, string, func(), error) {
 		return resource.Env{}, engine.Scope{}, "", func() {}, err
 	}
 	env.Warn = c.warnText
+	env.Claimed = func(ifName string) bool { return c.claimed(scope, ifName) }
 	return env, scope, string(absence), leave, nil
+}
+
+// claimed tells whether another attachment has the interface in the namespace.
+// It reads the whole journal: it is for the rare case where a link that nobody
+// could mark has to be told from another's (case 15).
+func (c *call) claimed(scope engine.Scope, ifName string) bool {
+	if c.engine.Journal == nil || scope.Gone {
+		return false
+	}
+	entries, err := c.engine.Journal.All()
+	if err != nil {
+		c.warn("read the journal: %v", err) // those that can be read count
+	}
+	return slices.ContainsFunc(entries, func(e *engine.Entry) bool {
+		return e.Header.Boot == c.engine.Journal.Boot && e.Header.Scope == scope.ID && e.Header.ID.IfName == ifName && e.Header.ID != c.req.ID()
+	})
 }
 
 // overridden is the reference suite's way to allow the host's own namespace.

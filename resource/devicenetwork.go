@@ -49,7 +49,7 @@ func (n *DeviceNetwork) Observe(_ context.Context, env Env) (engine.State, error
 	if err != nil {
 		return engine.State{}, err
 	}
-	link, err := n.find(container)
+	link, err := n.find(env, container)
 	if err != nil || link == nil {
 		return absentUnless(err)
 	}
@@ -65,7 +65,7 @@ func (n *DeviceNetwork) Remove(_ context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
-	link, err := n.find(container)
+	link, err := n.find(env, container)
 	if err != nil || link == nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (n *DeviceNetwork) Remove(_ context.Context, env Env) error {
 
 // find gives the device, by the index that Create saw; without that, by its
 // name and mark.
-func (n *DeviceNetwork) find(ns *kernel.Namespace) (*kernel.Link, error) {
+func (n *DeviceNetwork) find(env Env, ns *kernel.Namespace) (*kernel.Link, error) {
 	var link kernel.Link
 	var ok bool
 	var err error
@@ -91,7 +91,7 @@ func (n *DeviceNetwork) find(ns *kernel.Namespace) (*kernel.Link, error) {
 		link, ok, err = ns.LinkByIndex(n.Index)
 	} else {
 		link, ok, err = ns.Link(n.Name)
-		ok = ok && link.Name == n.Name && homeOf(link) != ""
+		ok = ok && link.Name == n.Name && homeOf(link) != "" && !env.claimed(n.Name)
 	}
 	if err != nil || !ok {
 		return nil, err

@@ -15,9 +15,14 @@ type Env struct {
 	Host *kernel.Namespace
 	// Container is nil when the call named none, or when it is gone.
 	Container *kernel.Namespace
+	// Claimed tells whether the journal knows of another attachment that has an
+	// interface of that name in the container. It may be nil.
+	Claimed func(ifName string) bool
 	// Warn tells a person what the protocol has no place for. It may be nil.
 	Warn func(text string)
 }
+
+func (e Env) claimed(ifName string) bool { return e.Claimed != nil && e.Claimed(ifName) }
 
 func (e Env) warn(format string, args ...any) {
 	if e.Warn != nil {

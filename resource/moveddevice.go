@@ -172,11 +172,10 @@ func (m *MovedDevice) Observe(_ context.Context, env Env) (engine.State, error) 
 	if m.idle() {
 		return engine.Present(), nil
 	}
-	container, err := env.At(Container)
-	if err != nil {
+	if _, err := env.At(Container); err != nil {
 		return engine.State{}, err
 	}
-	link, _, err := m.inContainer(container)
+	link, _, err := m.inContainer(env)
 	if err != nil || link == nil {
 		return absentUnless(err)
 	}
@@ -195,6 +194,16 @@ func (m *MovedDevice) ExpectLink(name, mac string, mtu int) {
 	if name == m.Name {
 		m.expect.mac, m.expect.mtu = first(mac, m.expect.mac), first(mtu, m.expect.mtu)
 	}
+}
+
+// Ready tells whether the device is there to be moved. Which one a runtime will
+// give is not known before.
+func (m *MovedDevice) Ready(ctx context.Context, env Env) error {
+	if m.Wanted == (DeviceSelector{}) {
+		return nil
+	}
+	_, err := FindDevice{Wanted: m.Wanted}.Find(ctx, env)
+	return err
 }
 
 var _ engine.Restored[Env] = (*MovedDevice)(nil)

@@ -404,3 +404,16 @@ func TestMovedDeviceDrift(t *testing.T) {
 	m.ExpectLink("eth0", m.Owner.MAC("x").String(), 1300) // a later plugin's doing
 	wantState(t, env, m, engine.IsPresent)
 }
+
+func TestMovedDeviceReady(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	withDevice(t, env)
+	m := testDevice()
+	noError(t, m.Ready(context.Background(), env))
+	noError(t, create(context.Background(), env, m))
+	if err := m.Ready(context.Background(), env); !errors.Is(err, errNoLink) {
+		t.Errorf("ready while it is away: %v", err)
+	}
+	noError(t, NewMovedDevice(testID, DeviceSelector{}, HostDevice{}).Ready(context.Background(), env))
+}

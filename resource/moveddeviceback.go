@@ -19,7 +19,7 @@ func (m *MovedDevice) Remove(ctx context.Context, env Env) error {
 		return nil
 	}
 	if env.Container != nil {
-		link, was, err := m.inContainer(env.Container)
+		link, was, err := m.inContainer(env)
 		if err != nil {
 			return err
 		}

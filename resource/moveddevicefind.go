@@ -35,14 +35,15 @@ func (d *Device) is(l kernel.Link) bool {
 // where it is not there. Hardware is known whatever its name is. Of other
 // devices the index is proof that Create saw, since the kernel does not use one
 // again soon; else the name together with the mark.
-func (m *MovedDevice) inContainer(ns *kernel.Namespace) (*kernel.Link, *Device, error) {
+func (m *MovedDevice) inContainer(env Env) (*kernel.Link, *Device, error) {
+	ns := env.Container
 	if m.Was == nil {
 		link, ok, err := ns.Link(m.Name)
 		if err != nil || !ok || link.Name != m.Name {
 			return nil, nil, err
 		}
 		home := homeOf(link)
-		if home == "" {
+		if home == "" || env.claimed(m.Name) {
 			return nil, nil, nil
 		}
 		was := newDevice(link, "")

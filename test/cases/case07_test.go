@@ -24,7 +24,7 @@ func TestCase07FailedADDLeavesNothing(t *testing.T) {
 			"routes": []any{map[string]any{"dst": "198.51.100.0/24", "gw": "203.0.113.1"}},
 		}}},
 	}
-	each(t, interfaces(), func(s *scene) {
+	each(t, oneContainer(), func(s *scene) {
 		for _, way := range ways {
 			s.Run(way.name, func(t *testing.T) {
 				s := newScene(t, s.network)
@@ -47,7 +47,7 @@ func TestCase07FailedADDLeavesNothing(t *testing.T) {
 
 // TestCase07LeaseOfAFailedADD is the same with the allocator's own leases.
 func TestCase07LeaseOfAFailedADD(t *testing.T) {
-	each(t, interfaces(), func(s *scene) {
+	each(t, oneContainer(), func(s *scene) {
 		ipam := hostLocal("10.55.0.0/24")
 		ipam["routes"] = []any{map[string]any{"dst": "198.51.100.0/24", "gw": "203.0.113.1"}}
 		a := s.attach("ipam", ipam)

@@ -9,7 +9,7 @@ import (
 
 // TestCase09IPAMErrorInDELKeepsNoLink: an IPAM error in DEL keeps the link.
 func TestCase09IPAMErrorInDELKeepsNoLink(t *testing.T) {
-	each(t, interfaces(), func(s *scene) {
+	each(t, oneContainer(), func(s *scene) {
 		a, records := s.recorded("errors", refuses("DEL"))
 		before, within := s.h.Snapshot(), s.h.SnapshotIn(a.Netns)
 		a.MustAdd(s)

@@ -62,7 +62,20 @@ func interfaces() []network {
 		{"ptp masquerade iptables", ptp("ipMasq", true, "ipMasqBackend", "iptables"), "eth0"},
 		{"ptp masquerade dual stack", ptp("ipMasq", true, "ipam", dual), "eth0"},
 		{"macvlan", macvlan(), "eth0"},
+		{"tap", base("tap", "ipam", hostLocal("10.55.0.0/24")), "eth0"},
 	}
+}
+
+// oneContainer is interfaces, and those of which one container can have one at
+// a time.
+func oneContainer() []network {
+	return append(interfaces(),
+		network{"host-device", hostDevice(), "eth0"},
+		network{"host-device dual stack", hostDevice("ipam", hostLocal("10.55.0.0/24", "fd00:55::/64")), "eth0"})
+}
+
+func hostDevice(pairs ...any) host.Config {
+	return base("host-device", "device", "ens5", "ipam", hostLocal("10.55.0.0/24")).With(pairs...)
 }
 
 // plain are one network of each plugin.
@@ -72,6 +85,7 @@ func plain() []network {
 		{"bridge", bridge("ipMasq", true), "eth0"},
 		{"ptp", ptp("ipMasq", true), "eth0"},
 		{"macvlan", macvlan(), "eth0"},
+		{"tap", base("tap", "ipam", hostLocal("10.55.0.0/24")), "eth0"},
 		{"host-local", base("host-local", "ipam", hostLocal("10.55.0.0/24")), "eth0"},
 		{"static", base("static", "ipam", map[string]any{
 			"type": "static", "addresses": []any{map[string]any{"address": "10.55.0.9/24"}}}), "eth0"},
@@ -81,7 +95,7 @@ func plain() []network {
 // everything is interfaces, and those of plain that make none.
 func everything() []network {
 	return append(interfaces(), slices.DeleteFunc(plain(), func(n network) bool {
-		return slices.Contains([]string{"bridge", "ptp", "macvlan"}, n.config.Type())
+		return slices.Contains([]string{"bridge", "ptp", "macvlan", "tap"}, n.config.Type())
 	})...)
 }
 
@@ -104,12 +118,19 @@ type scene struct {
 func newScene(t *testing.T, n network) *scene {
 	t.Helper()
 	h := host.New(t)
-	if master, ok := n.config["master"].(string); ok {
-		h.MustRun("ip", "link", "add", master, "type", "veth", "peer", "name", master+"-far")
-		h.MustRun("ip", "link", "set", master, "up")
-		h.MustRun("ip", "link", "set", master+"-far", "up")
+	for _, key := range []string{"master", "device"} {
+		if name, ok := n.config[key].(string); ok {
+			nic(h, name)
+		}
 	}
 	return &scene{T: t, network: n, h: h, dir: plugins(t)}
+}
+
+// nic makes an interface that the host has before.
+func nic(h *host.Host, name string) {
+	h.MustRun("ip", "link", "add", name, "type", "veth", "peer", "name", name+"-far")
+	h.MustRun("ip", "link", "set", name, "up")
+	h.MustRun("ip", "link", "set", name+"-far", "up")
 }
 
 // each runs f for every network, on a host of its own.
