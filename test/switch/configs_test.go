@@ -13,6 +13,7 @@ import (
 type network struct {
 	name   string
 	config host.Config
+	before []host.Config // plugins that come before in the list
 	ifName string
 	stands func(host.Fact) bool
 	// reach is true where containers reach each other.
@@ -26,6 +27,8 @@ type network struct {
 	// mortal is true where what is moved into a container dies with it, as no
 	// hardware does.
 	mortal bool
+	// blind is true where the reference's CHECK calls what is well not well.
+	blind bool
 }
 
 func nothing(host.Fact) bool { return false }
@@ -58,7 +61,7 @@ func networks() []network {
 	vlan := onBridge("bridge vlan", "vlan", 100, "isGateway", false, "ipam", hostLocal("10.77.0.0/24"))
 	vlan.vm = true
 	vlan.config["ipam"].(map[string]any)["routes"] = []any{}
-	return slices.Concat(children(), devices(), []network{
+	return slices.Concat(children(), devices(), chains(), []network{
 		onBridge("bridge"),
 		onBridge("bridge masquerade", "ipMasq", true),
 		onBridge("bridge masquerade nftables", "ipMasq", true, "ipMasqBackend", "nftables"),
@@ -138,6 +141,49 @@ func devices() []network {
 		moved("host-device by MAC", "hwaddr", "02:00:00:00:00:0"),
 		moved("host-device dual stack", "device", "ens", "ipam", dual),
 		moved("host-device without addresses", "device", "ens", "ipam", nil).apart(),
+	}
+}
+
+// chains are networks that a later plugin of the list changes.
+func chains() []network {
+	bridge := base("bridge", "bridge", "cni0", "isGateway", true, "ipam", hostLocal("10.77.0.0/24"))
+	ptp := base("ptp", "ipam", hostLocal("10.77.0.0/24"))
+	six := hostLocal("fd00:77::/64")
+	six["routes"] = []any{map[string]any{"dst": "::/0"}}
+	two := map[string]any{"type": "static", "addresses": []any{
+		map[string]any{"address": "10.77.0.9/24", "gateway": "10.77.0.1"}, map[string]any{"address": "10.78.0.9/24"},
+	}}
+	then := func(name string, first host.Config, plugin string, pairs ...any) network {
+		return network{name: name, before: []host.Config{first}, config: base(plugin, pairs...), ifName: "eth0", stands: host.Bridge("cni0"), reach: true}
+	}
+	values := []any{
+		"mtu", 1400, "promisc", true, "allmulti", true, "txQLen", 77,
+		"sysctl", map[string]any{"net.ipv4.conf.IFNAME.arp_filter": "1", "net.core.somaxconn": "77"},
+	}
+	// Without a hint, only who names a source address is routed; and the
+	// reference's CHECK looks for routes in the main table.
+	routed := func(name string, first host.Config, pairs ...any) network {
+		n := then(name, first, "sbr", pairs...)
+		n.blind, n.reach = true, slices.Contains(pairs, any("addSourceHints"))
+		return n
+	}
+	device := devices()[slices.IndexFunc(devices(), func(n network) bool { return n.name == "host-device" })]
+	device.name, device.before, device.config = "host-device tuned", []host.Config{device.config}, base("tuning", append(values, "mac", "02:00:00:00:00:77")...)
+	device.reach = false // all have one MAC address
+	return []network{
+		then("bridge tuned", bridge, "tuning", values...),
+		then("ptp tuned", ptp, "tuning", append(values, "mac", "02:00:00:00:00:77")...),
+		routed("bridge sbr", bridge),
+		routed("bridge sbr hints", bridge, "addSourceHints", true),
+		routed("bridge sbr gateways", bridge.With("ipam", map[string]any{
+			"type": "host-local", "ranges": hostLocal("10.77.0.0/24")["ranges"],
+		}), "gateways", []any{"10.77.0.254"}),
+		routed("bridge sbr IPv6", bridge.With("ipam", six)),
+		routed("bridge sbr hints IPv6", bridge.With("ipam", six), "addSourceHints", true),
+		routed("bridge sbr two addresses", bridge.With("ipam", two, "isGateway", nil)).single(),
+		routed("ptp sbr", ptp),
+		then("bridge sbr table", bridge, "sbr", "table", 300),
+		device,
 	}
 }
 
