@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/fairlead-net/fairlead/attachment"
 	"github.com/fairlead-net/fairlead/engine"
 	"github.com/fairlead-net/fairlead/kernel"
 )
@@ -14,6 +15,9 @@ type LinkAttr struct {
 	On
 	Attr  Attribute `json:"attr"`
 	Value string    `json:"value,omitempty"` // "": not known, at a DEL
+	// Owner is whose link it is: without the journal, that of another is left
+	// alone.
+	Owner attachment.Owner `json:"owner,omitempty"`
 	// Backup is the file of the LinkBackup that has the old value too: it stays
 	// until the value is back, and without the journal it is all there is.
 	Backup string `json:"backup,omitempty"`
@@ -137,6 +141,11 @@ func (a *LinkAttr) Remove(_ context.Context, env Env) error {
 	found := a.Attr.of(link)
 	if found == saved || a.Saved != "" && found != a.Value {
 		return nil
+	}
+	if a.Saved == "" {
+		if other, err := anothers(env, link, a.Owner); err != nil || other {
+			return err
+		}
 	}
 	change, err := a.Attr.change(saved)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-net/fairlead/attachment"
 	"github.com/fairlead-net/fairlead/engine"
 	"github.com/fairlead-net/fairlead/kernel"
 )
@@ -307,6 +308,34 @@ func TestRule13LinkAttrsFromTheFile(t *testing.T) {
 		}
 	}
 	noError(t, (&engine.Engine[Env]{}).RemovePlan(ctx, env, engine.Scope{Ref: Sandbox}, plan))
+}
+
+// A late DEL may meet the interface of the container that came after (case 15).
+func TestCase15LinkAttrOfAnotherOwner(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	withVeth(t, env)
+	b := testBackup(t)
+	noError(t, os.MkdirAll(filepath.Dir(b.Path), 0o700))
+	noError(t, os.WriteFile(b.Path, []byte(`{"mtu": 1300}`), 0o600))
+	for owner, want := range map[attachment.Owner]int{"another": 1500, testVeth().Owner: 1300} {
+		set(t, env.Container, "eth0", kernel.LinkChange{MTU: ptr(1500)})
+		a := &LinkAttr{On: eth0(), Attr: AttrMTU, Backup: b.Path, Owner: owner}
+		for n := 1; ; n++ {
+			faulty, fired := faultModes[0].failing(env, n)
+			err := a.Remove(context.Background(), faulty)
+			if !fired() {
+				noError(t, err)
+				break
+			}
+			if err == nil {
+				t.Errorf("call %d failed, and Remove says success", n)
+			}
+		}
+		if mtu := link(t, env.Container, "eth0").MTU; mtu != want {
+			t.Errorf("%s: %d, want %d", owner, mtu, want)
+		}
+	}
 }
 
 // The file stays while a value is not back.

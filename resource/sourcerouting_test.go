@@ -376,6 +376,8 @@ func TestRule13SourceRulesWithoutJournal(t *testing.T) {
 		"another interface's":          {rule: rule("10.2.0.5/32", 101, 0)},
 		"another interface's, empty":   {rule: rule("10.2.0.5/32", 105, 0)},
 		"another interface's, by ours": {rule: rule("10.2.0.5/32", 102, 0)},
+		"of our interface":             {unknown: SourceRules{Owner: testVeth().Owner}, rule: rule("10.1.0.5/32", 100, 0), removed: true},
+		"of another owner's interface": {unknown: SourceRules{Owner: "another"}, rule: rule("10.1.0.5/32", 100, sourceRuleProtocol)},
 		"gone":                         {gone: true, rule: rule("10.1.0.5/32", 100, 0), removed: true},
 		"gone, another's table":        {gone: true, rule: rule("10.1.0.5/32", 101, 0)},
 		"gone, told by prevResult": {gone: true, unknown: SourceRules{Table: 101, Addresses: []netip.Addr{netip.MustParseAddr("10.1.0.5")}},
@@ -423,7 +425,7 @@ func TestSourceRulesWithoutJournalEveryCallFails(t *testing.T) {
 		for n, fired := 1, true; fired; n++ {
 			made(t, env, testSourceRules())
 			faulty, has := mode.failing(env, n)
-			s := &SourceRules{On: testSourceRules().On}
+			s := &SourceRules{On: testSourceRules().On, Owner: testVeth().Owner}
 			err := s.Remove(context.Background(), faulty)
 			if fired = has(); fired && err == nil {
 				t.Errorf("%s: call %d failed, and Remove says success", mode.name, n)

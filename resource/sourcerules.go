@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/fairlead-net/fairlead/attachment"
 	"github.com/fairlead-net/fairlead/engine"
 	"github.com/fairlead-net/fairlead/kernel"
 )
@@ -16,10 +17,12 @@ import (
 type SourceRules struct {
 	On
 	Rules []SourceRule `json:"rules,omitempty"` // none: not known
-	// What a removal without the journal goes by: the table that the
-	// configuration names, and the interface's addresses as far as known.
-	Table     uint32       `json:"table,omitempty"`
-	Addresses []netip.Addr `json:"addresses,omitempty"`
+	// What a removal without the journal goes by: whose the interface is, the
+	// table that the configuration names, and the interface's addresses as far
+	// as known.
+	Owner     attachment.Owner `json:"owner,omitempty"`
+	Table     uint32           `json:"table,omitempty"`
+	Addresses []netip.Addr     `json:"addresses,omitempty"`
 }
 
 // SourceRule says which table packets from an address are routed by.
@@ -125,7 +128,7 @@ func (s *SourceRules) Remove(_ context.Context, env Env) error {
 		rules = append(rules, r.rule())
 	}
 	if len(rules) == 0 {
-		if rules, err = s.strays(ns); err != nil {
+		if rules, err = s.strays(env, ns); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,8 @@ import (
 // interface's if it is from one of its addresses to the configured table, or if
 // its table is empty or routes by way of this interface alone. Then it must not
 // be from an address of another interface: that one's table may be as empty.
-func (s *SourceRules) strays(ns *kernel.Namespace) ([]kernel.Rule, error) {
+// None are, where the interface is another owner's.
+func (s *SourceRules) strays(env Env, ns *kernel.Namespace) ([]kernel.Rule, error) {
 	all, err := ns.Rules(0)
 	if err != nil {
 		return nil, err
@@ -29,6 +30,9 @@ func (s *SourceRules) strays(ns *kernel.Namespace) ([]kernel.Rule, error) {
 	}
 	link, _, err := ns.Link(s.Link) // index 0 where there is none
 	if err != nil {
+		return nil, err
+	}
+	if other, err := anothers(env, link, s.Owner); err != nil || other {
 		return nil, err
 	}
 	addresses, err := ns.Addresses(0)

@@ -41,7 +41,7 @@ func (s *statement) Facts() []cni.Fact {
 // journal looks for the rules: the configuration does not tell who made them.
 func (s *statement) Link(facts cni.Facts) ([]resource.Resource, error) {
 	on := resource.On{Side: resource.Container, Link: s.Req.IfName, In: resource.Sandbox}
-	rules := &resource.SourceRules{On: on, Table: s.conf.table}
+	rules := &resource.SourceRules{On: on, Owner: s.Req.ID().Owner(), Table: s.conf.table}
 	if s.conf.table != 0 {
 		tables := slices.Repeat([]uint32{s.conf.table}, len(s.conf.sources))
 		s.fill(rules, s.Req.Verb != cni.Del, tables)

@@ -90,7 +90,7 @@ func (s *statement) attrs() []resource.Resource {
 			backup.Attrs = append(backup.Attrs, a)
 		}
 		if asked || s.Req.Verb == cni.Del {
-			list = append(list, &resource.LinkAttr{On: on, Attr: a, Value: value, Backup: backup.Path})
+			list = append(list, &resource.LinkAttr{On: on, Attr: a, Value: value, Owner: s.Req.ID().Owner(), Backup: backup.Path})
 		}
 	}
 	if len(list) == 1 {
