@@ -83,6 +83,10 @@ func scenarios() []scenario {
 		child("ipvlan", `"master": "ens5", `).inVM(),
 		child("vlan", `"master": "ens5", "vlanId": 100, `).inVM(),
 		child("dummy", "").inVM(),
+		{name: "tap", about: "tap with host-local", plugin: "tap", config: `"type": "tap", ` + hostLocal, ops: life, expect: attached},
+		// The reference suite fails at a second DEL of this one.
+		{name: "host-device", about: "host-device with host-local", plugin: "host-device", master: true,
+			config: `"type": "host-device", "device": "ens5", ` + hostLocal, ops: []operation{opAdd, opDel}, expect: attached},
 		{name: "loopback", about: "loopback", plugin: "loopback", config: `"type": "loopback"`,
 			ops: life, floor: floorLoopback, expect: expectation{ifName: "lo", addresses: 1}},
 		{name: "static", about: "static alone", plugin: "static", config: `"type": "bridge", ` + static, ops: life},
@@ -106,10 +110,10 @@ func scenarios() []scenario {
 	return list
 }
 
-// child tells whether the scenario is of a plugin that makes one link in the
+// child tells whether the scenario is of a plugin that puts one link into the
 // container.
 func (s scenario) child() bool {
-	return slices.Contains([]string{"macvlan", "ipvlan", "vlan", "dummy"}, s.name)
+	return slices.Contains([]string{"macvlan", "ipvlan", "vlan", "dummy", "tap", "host-device"}, s.name)
 }
 
 // inVM is the same scenario, for the virtual machine alone.
