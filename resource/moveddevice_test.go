@@ -199,9 +199,9 @@ func TestMovedDeviceRefusals(t *testing.T) {
 	}
 }
 
-// TestCase5Removals are DELs of a device that is not where it was left, each
+// TestCase05Removals are DELs of a device that is not where it was left, each
 // twice.
-func TestCase5Removals(t *testing.T) {
+func TestCase05Removals(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		do   func(*testing.T, Env, *MovedDevice)
@@ -256,9 +256,9 @@ func TestCase5Removals(t *testing.T) {
 	}
 }
 
-// TestCase5WithoutNamespace: with the namespace a device that is no hardware
+// TestCase05WithoutNamespace: with the namespace a device that is no hardware
 // is gone.
-func TestCase5WithoutNamespace(t *testing.T) {
+func TestCase05WithoutNamespace(t *testing.T) {
 	t.Parallel()
 	env := newEnv(t)
 	withDevice(t, env)

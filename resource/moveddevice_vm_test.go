@@ -138,10 +138,10 @@ func TestHardwareRenamed(t *testing.T) {
 	w.die(t)
 }
 
-// TestCase5HardwareReturned: the namespace died, the kernel returns the card
+// TestCase05HardwareReturned: the namespace died, the kernel returns the card
 // under the container's name, or, where that is taken, under one of its own;
 // DEL comes before that, or after.
-func TestCase5HardwareReturned(t *testing.T) {
+func TestCase05HardwareReturned(t *testing.T) {
 	for name, tc := range map[string]struct {
 		late, taken, unmarked bool
 	}{
@@ -190,8 +190,8 @@ func (w world) awaitReturn(t *testing.T) {
 	}))
 }
 
-// TestCase5HardwareReturnedWithoutJournal: what the reference suite moved.
-func TestCase5HardwareReturnedWithoutJournal(t *testing.T) {
+// TestCase05HardwareReturnedWithoutJournal: what the reference suite moved.
+func TestCase05HardwareReturnedWithoutJournal(t *testing.T) {
 	for name, wanted := range newWorld(t).selectors() {
 		t.Run(name, func(t *testing.T) {
 			if name == "alternative name" {
