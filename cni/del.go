@@ -18,7 +18,9 @@ func (c *call) del(ctx context.Context) error {
 	if err != nil && Code(err) == CodeNetns && !errors.Is(err, errHostNetns) {
 		// It could not be found out whether the namespace lives. What is on
 		// the host can go all the same; what is inside stays unknown.
+		unknown := err
 		env, scope, leave, err = hostOnly()
+		env.Unknown, env.Warn = unknown, c.warnText
 	}
 	if err != nil {
 		return err

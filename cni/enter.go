@@ -26,7 +26,8 @@ func scopeOf(env resource.Env) (engine.Scope, error) {
 // enter opens the places that a journal entry acted in. A namespace of an
 // earlier boot, one whose path leads nowhere and one whose path leads to
 // another cookie are gone: facts. The path of the request at hand is tried too:
-// runtimes name one namespace by several paths.
+// runtimes name one namespace by several paths. Where one of them can't be
+// opened, what is on the host can be removed all the same.
 func (c *call) enter(_ context.Context, h engine.Header) (resource.Env, engine.Scope, func(), error) {
 	paths := []string{h.Netns}
 	if h.ID == c.req.ID() && c.req.Netns != h.Netns {
@@ -36,29 +37,30 @@ func (c *call) enter(_ context.Context, h engine.Header) (resource.Env, engine.S
 		paths = []string{""}
 	}
 	var env resource.Env
-	var leave func()
+	var unknown error
+	leave := func() {}
 	for _, path := range paths {
-		if leave != nil {
-			leave()
-		}
+		leave()
+		var scope engine.Scope
 		var err error
 		env, _, leave, err = resource.Open(path)
-		if err != nil {
-			leave()
-			return resource.Env{}, engine.Scope{}, func() {}, fmt.Errorf("open the namespace of %s: %w", h.ID, err)
+		if err == nil {
+			scope, err = scopeOf(env)
 		}
-		scope, err := scopeOf(env)
-		if err != nil {
-			leave()
-			return resource.Env{}, engine.Scope{}, func() {}, err
-		}
-		env.Warn = c.warnText
-		if !scope.Gone && scope.ID == h.Scope {
+		if err == nil && !scope.Gone && scope.ID == h.Scope {
+			env.Warn = c.warnText
 			return env, scope, leave, nil
 		}
+		if err != nil {
+			unknown = fmt.Errorf("open the namespace of %s: %w", h.ID, err)
+		}
+		if env.Host == nil {
+			leave()
+			return resource.Env{}, engine.Scope{}, func() {}, unknown
+		}
 	}
-	env.Container = nil
-	return env, engine.Scope{Ref: resource.Sandbox, ID: h.Scope, Gone: true}, leave, nil
+	env.Container, env.Unknown, env.Warn = nil, unknown, c.warnText
+	return env, engine.Scope{Ref: resource.Sandbox, ID: h.Scope, Gone: unknown == nil}, leave, nil
 }
 
 var errHostNetns = errors.New("it is the host's own namespace")

@@ -13,8 +13,11 @@ type Resource = engine.Resource[Env]
 // Env is what resources act upon: the two namespaces of an attachment.
 type Env struct {
 	Host *kernel.Namespace
-	// Container is nil when the call named none, or when it is gone.
+	// Container is nil when the call named none, or when it is gone, or when it
+	// could not be found out whether it is: then Unknown says why, and nothing
+	// that may be in it is taken for gone.
 	Container *kernel.Namespace
+	Unknown   error
 	// Claimed tells whether the journal knows of another attachment that has an
 	// interface of that name in the container. It may be nil.
 	Claimed func(ifName string) bool
@@ -48,6 +51,9 @@ func (e Env) At(side Side) (*kernel.Namespace, error) {
 	ns := e.Host
 	if side == Container {
 		ns = e.Container
+	}
+	if ns == nil && side == Container && e.Unknown != nil {
+		return nil, e.Unknown
 	}
 	if ns == nil {
 		return nil, fmt.Errorf("no %s namespace in this call", side)

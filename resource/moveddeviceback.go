@@ -18,6 +18,9 @@ func (m *MovedDevice) Remove(ctx context.Context, env Env) error {
 	if m.idle() {
 		return nil
 	}
+	if env.Unknown != nil {
+		return env.Unknown
+	}
 	if env.Container != nil {
 		link, was, err := m.inContainer(env)
 		if err != nil {

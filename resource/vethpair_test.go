@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 
@@ -176,5 +177,28 @@ func TestCase17VethWithoutContainerEveryCallFails(t *testing.T) {
 			wantPicture(t, env, before)
 			fired = has()
 		}
+	}
+}
+
+// TestRule7UnknownContainer: nobody could look there. What Create saw of the
+// host's end tells whether the pair is gone; else nothing does.
+func TestRule7UnknownContainer(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	ctx := context.Background()
+	blind := Env{Host: env.Host, Unknown: errors.New("too many open files")}
+	if err := testVeth().Remove(ctx, blind); !errors.Is(err, blind.Unknown) {
+		t.Errorf("Remove of what may be there: %v", err)
+	}
+	if err := testDevice().Remove(ctx, blind); !errors.Is(err, blind.Unknown) {
+		t.Errorf("Remove of a device that may be there: %v", err)
+	}
+	v := testVeth()
+	made(t, env, v)
+	for range 2 {
+		noError(t, v.Remove(ctx, blind))
+	}
+	if _, err := blind.At(Container); !errors.Is(err, blind.Unknown) {
+		t.Errorf("At: %v", err)
 	}
 }
