@@ -74,7 +74,7 @@ func macvlan() subject {
 // ipvlan can't be given a MAC address: it has its master's.
 func ipvlan() subject {
 	s := child("ipvlan", "master", "ens5")
-	s.vm, s.sharesMAC = true, true
+	s.vm, s.like, s.sharesMAC = true, "macvlan", true
 	s.breakages = append(
 		slices.DeleteFunc(s.breakages, func(b breakage) bool { return strings.Contains(b.name, "MAC address") }),
 		breakage{16, "another mode, by hand", nil, func(a host.Attachment, _ host.Result) {
@@ -87,7 +87,7 @@ func ipvlan() subject {
 // vlan gives every container a VLAN of its own: a master has each once.
 func vlan() subject {
 	s := child("vlan", "master", "ens5", "vlanId", 100)
-	s.vm = true
+	s.vm, s.like = true, "macvlan"
 	s.own = func(container string) []any {
 		n, _ := strconv.Atoi(strings.TrimPrefix(container, "c"))
 		return []any{"vlanId", 100 + n}
@@ -101,6 +101,6 @@ func vlan() subject {
 
 func dummy() subject {
 	s := child("dummy")
-	s.vm = true
+	s.vm, s.like = true, "macvlan"
 	return s
 }

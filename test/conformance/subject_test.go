@@ -35,6 +35,9 @@ type subject struct {
 	passesOn  bool // takes a prevResult and passes it on
 	plain     bool // every container has the same address
 	sharesMAC bool // its interface can't be given a MAC address
+	// like is a subject of this machine that states what it owns by the same
+	// code: the virtual machine, which is slow, proves only kindOnly of it.
+	like string
 
 	// interfaces says which interfaces a result has, in order.
 	interfaces []side
