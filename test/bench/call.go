@@ -19,6 +19,7 @@ type call struct {
 	ifName    string
 	hostIf    string     // the floor's name for the host's end
 	address   netip.Addr // the floor's address
+	first     []byte     // what ADD of the plugin before printed
 	result    []byte     // what ADD printed
 }
 

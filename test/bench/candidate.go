@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"path/filepath"
 )
 
@@ -42,7 +43,7 @@ func (p plugins) runs(scenario) bool       { return true }
 func (p plugins) prepare(s scenario) error { return makeLeases(s.leases) }
 
 func (p plugins) process(s scenario, op operation, c *call) process {
-	var result []byte
+	result := c.first
 	if op != opAdd {
 		result = c.result
 	}
@@ -51,6 +52,32 @@ func (p plugins) process(s scenario, op operation, c *call) process {
 		env:   c.environment(op, p.dir),
 		stdin: s.input(result),
 	}
+}
+
+// begin has the plugin before make the interface; end has it remove it.
+func (p plugins) begin(s scenario, c *call) (err error) {
+	c.first, err = p.runFirst(s, opAdd, c)
+	return err
+}
+
+func (p plugins) end(s scenario, c *call) error {
+	_, err := p.runFirst(s, opDel, c)
+	return err
+}
+
+func (p plugins) runFirst(s scenario, op operation, c *call) ([]byte, error) {
+	if s.first == "" {
+		return nil, nil
+	}
+	var conf struct {
+		Type string `json:"type"`
+	}
+	in := input(s.first, nil)
+	if err := json.Unmarshal(in, &conf); err != nil {
+		return nil, err
+	}
+	out, _, err := process{path: filepath.Join(p.dir, conf.Type), env: c.environment(op, p.dir), stdin: in}.run()
+	return out, err
 }
 
 // empty is the program that does nothing, called like a plugin.

@@ -114,9 +114,15 @@ func playRound(s scenario, entered []*contestant, round int, warmup bool) {
 // make makes one call, and in the warm-up looks at what it has brought about.
 func (c *contestant) make(s scenario, op operation, round int, warmup bool) error {
 	call := c.calls[round]
-	p := c.process(s, op, call)
-	return c.host.do(func() error {
-		out, took, err := p.run()
+	return c.host.do(func() (err error) {
+		if suite, ok := c.candidate.(plugins); ok && op == s.ops[0] {
+			if err := suite.begin(s, call); err != nil {
+				return fmt.Errorf("the plugin before: %w", err)
+			}
+		} else if ok && op == s.ops[len(s.ops)-1] {
+			defer func() { err = errors.Join(err, suite.end(s, call)) }()
+		}
+		out, took, err := c.process(s, op, call).run()
 		if err != nil {
 			return err
 		}
@@ -157,6 +163,9 @@ func (c *contestant) verify(s scenario, op operation, call *call) error {
 	case opAdd:
 		return c.host.inside(call.netns, s.expect.added)
 	case opDel, opDelAgain:
+		if s.expect.stays {
+			return c.host.inside(call.netns, s.expect.there)
+		}
 		return errors.Join(c.host.inside(call.netns, s.expect.deleted), nothingOnHost())
 	}
 	return nil

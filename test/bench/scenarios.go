@@ -43,6 +43,7 @@ type scenario struct {
 	about  string
 	plugin string
 	config string      // members of the configuration's JSON object, without cniVersion and name
+	first  string      // members for the plugin that makes the interface before, untimed: "" for none
 	ops    []operation // one of each in every round, in this order
 	leases int         // that are there before
 	master bool        // wants a master on the host
@@ -87,6 +88,11 @@ func scenarios() []scenario {
 		// The reference suite fails at a second DEL of this one.
 		{name: "host-device", about: "host-device with host-local", plugin: "host-device", master: true,
 			config: `"type": "host-device", "device": "ens5", ` + hostLocal, ops: []operation{opAdd, opDel}, expect: attached},
+		{name: "tuning", about: "tuning of an interface that bridge made", plugin: "tuning", first: bridge + hostLocal,
+			config: `"type": "tuning", "mtu": 1400, "txQLen": 500, "sysctl": {"net.ipv4.conf.IFNAME.arp_filter": "1"}`,
+			ops:    life, expect: expectation{ifName: "eth0", addresses: 1, defaultRoute: true, stays: true}},
+		{name: "sbr", about: "sbr of an interface that bridge made", plugin: "sbr", first: bridge + hostLocal,
+			config: `"type": "sbr"`, ops: life, expect: expectation{ifName: "eth0", addresses: 1, stays: true}},
 		{name: "loopback", about: "loopback", plugin: "loopback", config: `"type": "loopback"`,
 			ops: life, floor: floorLoopback, expect: expectation{ifName: "lo", addresses: 1}},
 		{name: "static", about: "static alone", plugin: "static", config: `"type": "bridge", ` + static, ops: life},
@@ -103,7 +109,7 @@ func scenarios() []scenario {
 			list = append(list, s.beside(1_000), s.beside(10_000))
 		}
 	}
-	for _, plugin := range []string{"bridge", "ptp", "macvlan", "loopback", "host-local", "static"} {
+	for _, plugin := range []string{"bridge", "ptp", "macvlan", "tuning", "sbr", "loopback", "host-local", "static"} {
 		list = append(list, scenario{name: "version/" + plugin, about: "the plugin's start: VERSION",
 			plugin: plugin, ops: []operation{opVersion}})
 	}
@@ -132,7 +138,11 @@ func (s scenario) input(result []byte) []byte {
 	if s.ops[0] == opVersion {
 		return fmt.Appendf(nil, `{"cniVersion": %q}`, cniVersion)
 	}
-	in := fmt.Appendf(nil, `{"cniVersion": %q, "name": %q, %s`, cniVersion, networkName, s.config)
+	return input(s.config, result)
+}
+
+func input(members string, result []byte) []byte {
+	in := fmt.Appendf(nil, `{"cniVersion": %q, "name": %q, %s`, cniVersion, networkName, members)
 	if result != nil {
 		in = fmt.Appendf(in, `, "prevResult": %s`, result)
 	}

@@ -14,6 +14,7 @@ type expectation struct {
 	ifName       string // "": nothing
 	addresses    int    // IPv4
 	defaultRoute bool
+	stays        bool // DEL leaves the interface: another plugin made it
 }
 
 // added checks the calling thread's namespace after ADD.
@@ -45,6 +46,12 @@ func (e expectation) added() error {
 	if err == nil && route != e.defaultRoute {
 		err = fmt.Errorf("default route: %t, not %t", route, e.defaultRoute)
 	}
+	return err
+}
+
+// there checks that the interface is.
+func (e expectation) there() error {
+	_, err := net.InterfaceByName(e.ifName)
 	return err
 }
 

@@ -76,7 +76,7 @@ func childAdd(args []string) error {
 
 // childDel deletes a link in the namespace. None is fine.
 func childDel(args []string) error {
-	if _, err := enter(args[0]); err != nil {
+	if err := enter(args[0]); err != nil {
 		return err
 	}
 	return linkDel(args[1:])

@@ -22,14 +22,13 @@ func dial(protocol int) (*conn, error) {
 }
 
 // enter moves the thread into the namespace at path, for good: sockets opened
-// before stay where they are, and the process ends soon. It returns a
-// descriptor of the namespace.
-func enter(path string) (int, error) {
+// before stay where they are, and the process ends soon.
+func enter(path string) error {
 	fd, err := openNamespace(path)
 	if err != nil {
-		return -1, err
+		return err
 	}
-	return fd, join(fd)
+	return join(fd)
 }
 
 func openNamespace(path string) (int, error) {

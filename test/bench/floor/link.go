@@ -141,7 +141,7 @@ func linkDel(args []string) error {
 
 // loopback puts lo, whose index is 1 in every namespace, up or down.
 func loopback(path string, up bool) error {
-	if _, err := enter(path); err != nil {
+	if err := enter(path); err != nil {
 		return err
 	}
 	inside, err := dial(unix.NETLINK_ROUTE)
