@@ -8,6 +8,8 @@ import (
 // FindDevice is the fact of a device of the host that is to be moved.
 type FindDevice struct {
 	Wanted DeviceSelector
+	// Config: what is configured on it is to be found too.
+	Config bool
 	sys    sysfs
 }
 
@@ -17,6 +19,8 @@ type HostDevice struct {
 	Index int    `json:"index,omitempty"`
 	// Driver is the userspace driver that has the device: it has no interface.
 	Driver string `json:"driver,omitempty"`
+	// Config is what is configured on it, where that was asked for.
+	Config *DeviceConfig `json:"config,omitempty"`
 }
 
 func (FindDevice) Name() string { return "host-device" }
@@ -38,5 +42,9 @@ func (f FindDevice) Find(_ context.Context, env Env) (any, error) {
 	if link.Loopback {
 		return nil, fmt.Errorf("%s: the loopback interface can't be moved", f.Wanted)
 	}
-	return HostDevice{Name: link.Name, Index: link.Index, Driver: driver}, nil
+	found := HostDevice{Name: link.Name, Index: link.Index, Driver: driver}
+	if f.Config && driver == "" {
+		found.Config, err = configOf(host, link.Index)
+	}
+	return found, err
 }

@@ -16,6 +16,8 @@ type config struct {
 	KernelPath string `json:"kernelpath"`
 	PCIBusID   string `json:"pciBusID"`
 
+	UseInterfaceNetwork bool `json:"useInterfaceNetwork"`
+
 	RuntimeConfig struct {
 		DeviceID string `json:"deviceID"`
 	} `json:"runtimeConfig"`

@@ -30,7 +30,7 @@ type statement struct {
 }
 
 func (s *statement) fact() resource.FindDevice {
-	return resource.FindDevice{Wanted: s.conf.wanted()}
+	return resource.FindDevice{Wanted: s.conf.wanted(), Config: s.conf.UseInterfaceNetwork}
 }
 
 // Facts: which device it is.
@@ -49,6 +49,9 @@ func (s *statement) Link(facts cni.Facts) ([]resource.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
+	if found.Driver != "" && s.conf.UseInterfaceNetwork {
+		return nil, cni.Errorf(cni.CodeConfig, "useInterfaceNetwork: the driver %s has the device, which has no interface", found.Driver)
+	}
 	return []resource.Resource{resource.NewMovedDevice(s.Req.ID(), s.conf.wanted(), found), s.network(found)}, nil
 }
 
@@ -64,10 +67,14 @@ func (s *statement) Network(facts cni.Facts, ipam cni.Known[*current.Result]) ([
 		return nil, err
 	}
 	on := s.network(found).On()
+	guest := cni.Guest{On: on, Leases: s.Lease(), DAD: true}
+	if s.conf.UseInterfaceNetwork {
+		return s.inherit(guest, found.Config, ipam)
+	}
 	if s.Req.Conf.IPAM.Type == "" {
 		return []resource.Resource{&resource.LinkUp{On: on}}, nil
 	}
-	return cni.Guest{On: on, Leases: s.Lease(), DAD: true}.Configure(ipam)
+	return guest.Configure(ipam)
 }
 
 // Result: the device; every address is its own.
@@ -82,6 +89,11 @@ func (s *statement) Result(made cni.Made) (*current.Result, error) {
 			device.Mac = moved.MAC
 		}
 	}
+	found, err := s.found(made.Facts)
+	if err != nil {
+		return nil, err
+	}
+	addInherited(out, found.Config)
 	out.Interfaces = []*current.Interface{device}
 	for _, ip := range out.IPs {
 		ip.Interface = current.Int(0)

@@ -141,6 +141,7 @@ func devices() []network {
 		moved("host-device by MAC", "hwaddr", "02:00:00:00:00:0"),
 		moved("host-device dual stack", "device", "ens", "ipam", dual),
 		moved("host-device without addresses", "device", "ens", "ipam", nil).apart(),
+		moved("host-device with its network", "device", "ens", "ipam", nil, "useInterfaceNetwork", true).configured(),
 	}
 }
 
@@ -198,6 +199,23 @@ func wires(h *host.Host) {
 		h.MustRun("ip", "link", "set", far, "master", "switch", "up")
 		h.MustRun("ip", "link", "property", "add", "dev", name, "altname", "uplink-number-"+strconv.Itoa(n))
 	}
+}
+
+// configured is the network whose devices have addresses and routes on the
+// host, which are lost when they leave it.
+func (n network) configured() network {
+	n.prepare = func(h *host.Host) {
+		wires(h)
+		for n := 1; n <= 4; n++ {
+			name := fmt.Sprintf("ens%d", n)
+			h.MustRun("ip", "link", "set", name, "up")
+			h.MustRun("ip", "address", "add", fmt.Sprintf("10.78.0.%d/24", n), "dev", name)
+			h.MustRun("ip", "route", "add", "10.79.0.0/16", "dev", name, "metric", strconv.Itoa(n))
+			h.MustRun("ip", "route", "add", "default", "via", "10.79.0.1", "dev", name, "metric", strconv.Itoa(n))
+		}
+	}
+	n.stands = func(f host.Fact) bool { return strings.HasPrefix(f.Name, "ens") }
+	return n
 }
 
 // unreached is the network whose containers are kept from each other.
