@@ -19,6 +19,8 @@ import (
 type caller struct {
 	runner *Runner
 	path   []string // CNI_PATH; may be empty at DEL
+	// now is the call at hand.
+	now *Request
 	// today has the delegations of the call at hand, where it is the same
 	// configuration as at ADD: CHECK and DEL get its prevResult.
 	today   []Delegation

@@ -87,7 +87,7 @@ func (c *call) check(ctx context.Context) error {
 		return Errorf(CodeNetns, "CNI_NETNS %s: %s", c.req.Netns, absence)
 	}
 	c.caller.today, c.caller.todayID = st.Delegations(), c.req.ID()
-	list, err := c.expected(st)
+	list, err := c.expected(st, scope)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cni
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,10 +48,16 @@ func (d *delegate) Needs() []engine.Ref { return d.RestsOn }
 // request is the call that the delegate gets: the same environment, with the
 // verb and the configuration of the delegation (spec 31).
 func (d *delegate) request(verb Verb, config []byte) *Request {
-	return &Request{
+	req := &Request{
 		Verb: verb, ContainerID: d.ID.Container, Netns: d.Netns, IfName: d.ID.IfName,
 		Args: d.Args, Path: d.caller.path, Stdin: config,
 	}
+	// What DEL or CHECK say today counts; what they leave out is as it was at
+	// ADD. What a crashed ADD left is in its own namespace, though.
+	if now := d.caller.now; now != nil && now.Verb == verb && now.ID() == d.ID {
+		req.Netns, req.Args = cmp.Or(now.Netns, d.Netns), cmp.Or(now.Args, d.Args)
+	}
+	return req
 }
 
 // Create is ADD. When that fails the delegate hears DEL at once, since it may

@@ -13,17 +13,21 @@ import (
 
 // expected is what CHECK compares with: the journal's record as the later
 // plugins of the chain left it, then what prevResult says (rule 14).
-func (c *call) expected(st Statement) ([]resource.Resource, error) {
-	list, err := c.recorded()
+func (c *call) expected(st Statement, scope engine.Scope) ([]resource.Resource, error) {
+	prev := c.req.Conf.PrevResult
+	list, err := c.recorded(scope)
 	if err != nil {
 		return nil, err
 	}
 	if list == nil {
-		if list, err = c.unrecorded(st); err != nil {
+		all := false
+		if list, all, err = c.unrecorded(st); err != nil {
 			return nil, err
 		}
+		if !all && prev == nil {
+			return nil, Errorf(CodeConfig, "no prevResult, and no record of %s: there is nothing to compare with", c.req.ID())
+		}
 	}
-	prev := c.req.Conf.PrevResult
 	if prev == nil || c.plugin.IPAM {
 		return list, nil
 	}
@@ -68,21 +72,22 @@ func (c *call) handedOn(st Statement, made []resource.Resource) error {
 }
 
 // unrecorded is what can be compared where another suite made it: the
-// delegates' answers, and what leaves the same traces whoever made it.
-func (c *call) unrecorded(st Statement) ([]resource.Resource, error) {
-	all, err := c.plan(st, Facts{}, Known[*current.Result]{})
-	var list []resource.Resource
-	for _, r := range all {
+// delegates' answers, and what leaves the same traces whoever made it. all says
+// that this is everything.
+func (c *call) unrecorded(st Statement) (list []resource.Resource, all bool, err error) {
+	plan, err := c.plan(st, Facts{}, Known[*current.Result]{})
+	for _, r := range plan {
 		_, anySuites := r.(resource.AnySuites)
 		if _, isDelegate := r.(*delegate); isDelegate || anySuites {
 			list = append(list, r)
 		}
 	}
-	return list, err
+	return list, len(plan) > 0 && len(list) == len(plan), err
 }
 
 // recorded is the fold of the attachment's entries; nil where none is ours.
-func (c *call) recorded() ([]resource.Resource, error) {
+// DEL would take the same one, less those of a namespace that was before.
+func (c *call) recorded(scope engine.Scope) ([]resource.Resource, error) {
 	if c.engine.Journal == nil {
 		return nil, nil
 	}
@@ -90,10 +95,14 @@ func (c *call) recorded() ([]resource.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := ""
+	name, equal := "", false
 	for _, e := range entries {
-		if e.Done && e.Header.Plugin == c.plugin.Name && (name == "" || e.Header.Hash == c.hash) {
-			name = e.Name()
+		h := e.Header
+		if !e.Done || h.Plugin != c.plugin.Name || h.Boot != c.engine.Journal.Boot || h.Scope != scope.ID {
+			continue
+		}
+		if h.Hash == c.hash || !equal {
+			name, equal = e.Name(), h.Hash == c.hash
 		}
 	}
 	if name == "" {

@@ -22,10 +22,7 @@ const forceGC = "FAIRLEAD_GC_FORCE"
 // gc removes what is stale for sure, goes on after an error, and reports all
 // (rule 15). What it keeps it names on stderr: a GC's stdout is empty.
 func (c *call) gc(ctx context.Context) error {
-	st, err := c.prepare()
-	if err != nil {
-		return err
-	}
+	st, prepErr := c.prepare()
 	env, _, leave, err := hostOnly()
 	if err != nil {
 		return err
@@ -36,6 +33,11 @@ func (c *call) gc(ctx context.Context) error {
 	var errs []error
 	if c.engine.Journal != nil {
 		errs = append(errs, c.sweepJournal(ctx, valid, force))
+	}
+	if prepErr != nil {
+		// The journal knows what it has to remove, whatever the configuration
+		// has become.
+		return errors.Join(append(errs, prepErr)...)
 	}
 	errs = append(errs, c.sweepKinds(ctx, env, st, valid, force)...)
 	config, err := withValid(c.req.Stdin, valid)

@@ -180,9 +180,11 @@ func MergeDNS(conf, ipam types.DNS) types.DNS {
 // the container, as things to observe.
 func promised(prev *current.Result, ifName string) ([]resource.Resource, error) {
 	var list []resource.Resource
+	links := map[string]*resource.SeenLink{}
 	for _, i := range prev.Interfaces {
 		if i.Sandbox != "" {
-			list = append(list, &resource.SeenLink{Name: i.Name, MAC: i.Mac, MTU: i.Mtu})
+			links[i.Name] = &resource.SeenLink{Name: i.Name, MAC: i.Mac, MTU: i.Mtu}
+			list = append(list, links[i.Name])
 		}
 	}
 	count := map[string]int{}
@@ -197,6 +199,9 @@ func promised(prev *current.Result, ifName string) ([]resource.Resource, error) 
 		p, err := Prefix(ip.Address)
 		if err != nil {
 			return nil, fmt.Errorf("prevResult: %w", err)
+		}
+		if link := links[name]; link != nil {
+			link.Up = true
 		}
 		list = append(list, &resource.Address{On: resource.On{Side: resource.Container, Link: name}, N: count[name], Address: p})
 		count[name]++

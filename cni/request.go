@@ -59,8 +59,14 @@ func (r *Request) Arg(key string) string {
 }
 
 // readRequest decodes environment and stdin.
-func readRequest(getenv func(string) string, stdin io.Reader) (*Request, error) {
-	r := &Request{
+func readRequest(getenv func(string) string, stdin io.Reader) (r *Request, err error) {
+	r = &Request{}
+	defer func() {
+		if p := recover(); p != nil {
+			err = Errorf(CodeInternal, "read the request: panic: %v", p)
+		}
+	}()
+	*r = Request{
 		Verb:        Verb(getenv("CNI_COMMAND")),
 		ContainerID: getenv("CNI_CONTAINERID"),
 		Netns:       getenv("CNI_NETNS"),
@@ -70,7 +76,6 @@ func readRequest(getenv func(string) string, stdin io.Reader) (*Request, error) 
 	if path := getenv("CNI_PATH"); path != "" {
 		r.Path = filepath.SplitList(path)
 	}
-	var err error
 	if r.Stdin, err = io.ReadAll(io.LimitReader(stdin, stdinMax+1)); err != nil {
 		return r, Errorf(CodeIO, "read the configuration from stdin: %w", err)
 	}

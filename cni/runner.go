@@ -132,7 +132,16 @@ func (r *Runner) inProcess(ctx context.Context, plugin Plugin, req *Request) (*c
 	if err := req.validate(); err != nil {
 		return nil, err
 	}
-	return r.run(ctx, plugin, req)
+	result, err := r.run(ctx, plugin, req)
+	if err != nil || result == nil {
+		return nil, err
+	}
+	// What a version can't say is not heard by execution either.
+	said, err := asVersion(result, req.Conf.CNIVersion)
+	if err != nil {
+		return nil, err
+	}
+	return current.NewResultFromResult(said)
 }
 
 // run makes one call, logs it, and turns a panic into an error.
@@ -168,7 +177,7 @@ type call struct {
 // open finds the state directory and puts the engine together. That there is
 // none is for each verb to judge (rule 19).
 func (c *call) open() {
-	c.caller = &caller{runner: c.runner, path: c.req.Path}
+	c.caller = &caller{runner: c.runner, path: c.req.Path, now: c.req}
 	c.engine = &engine.Engine[resource.Env]{Codec: c.codec(), Enter: c.enter}
 	root, err := engine.FindStateDir(engine.StateDirs(c.runner.Getenv))
 	if err != nil {

@@ -58,9 +58,10 @@ func (f *toyFile) Remove(context.Context, resource.Env) error {
 func (s *toy) file() *toyFile {
 	var conf struct {
 		Fail string `json:"fail"`
+		As   string `json:"as"`
 	}
 	_ = s.Req.Decode(&conf)
-	return &toyFile{Path: filepath.Join(s.dir, "made-"+s.Req.ContainerID), Fail: conf.Fail}
+	return &toyFile{Path: filepath.Join(s.dir, "made-"+s.Req.ContainerID+conf.As), Fail: conf.Fail}
 }
 func (s *toy) Link(Facts) ([]resource.Resource, error) { return nil, nil }
 func (s *toy) Network(Facts, Known[*current.Result]) ([]resource.Resource, error) {
@@ -96,6 +97,9 @@ func newDesk(t *testing.T) *desk {
 	d.runner = &Runner{
 		Plugins: func(name string) (Plugin, bool) {
 			return Plugin{Name: name, Prepare: func(req *Request) (Statement, error) {
+				if strings.Contains(string(req.Stdin), `"refused"`) {
+					return nil, Errorf(CodeConfig, "the toy refuses")
+				}
 				return &toy{Base: Base{Req: req}, dir: d.dir}, nil
 			}}, name == "toy"
 		},

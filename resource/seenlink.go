@@ -12,6 +12,7 @@ type SeenLink struct {
 	Name string `json:"name"`
 	MAC  string `json:"mac,omitempty"`
 	MTU  int    `json:"mtu,omitempty"` // bytes; 0 says nothing
+	Up   bool   `json:"up,omitempty"`  // it has addresses, which are of no use while it is down
 }
 
 func (l *SeenLink) Kind() string       { return "seen-link.1" }
@@ -27,6 +28,9 @@ func (l *SeenLink) Observe(_ context.Context, env Env) (engine.State, error) {
 		return absentUnless(err)
 	}
 	var d drift
+	if l.Up && !link.Up {
+		d.add("%s is down", l.Name)
+	}
 	if l.Name != loopback {
 		d.mac(link, l.MAC) // lo's is all zeros, and may be written as nothing
 	}
