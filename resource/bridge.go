@@ -58,6 +58,12 @@ func (b *Bridge) ExpectLink(name, mac string, _ int) {
 	}
 }
 
+// Ready tells whether the name is free, or a bridge's.
+func (b *Bridge) Ready(_ context.Context, env Env) error {
+	_, _, err := b.look(env)
+	return err
+}
+
 // Create looks first, other than most kinds: the bridge is there almost
 // always.
 func (b *Bridge) Create(_ context.Context, env Env) error {

@@ -162,6 +162,7 @@ func TestBridgeNamedLikeAnotherLink(t *testing.T) {
 		if o.OK() {
 			t.Errorf("ADD to a bridge %s, which is none, succeeded", name)
 		}
+		s.answers("STATUS of "+name, s.a.WithConfig("bridge", name).Status(), []uint{50}, name)
 		s.unchanged("ADD to " + name)
 		s.a.WithConfig("bridge", name).MustDel(t)
 		s.unchanged("DEL from " + name)
