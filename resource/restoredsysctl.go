@@ -21,7 +21,7 @@ type RestoredSysctl struct {
 	// be written.
 	Saved *string `json:"saved,omitempty"`
 	// Set is the value as the kernel then told it, which may write it another
-	// way.
+	// way; "" where that is known without asking.
 	Set string `json:"set,omitempty"`
 }
 
@@ -35,7 +35,8 @@ func (s *RestoredSysctl) AnySuites() {}
 // Amend has CHECK expect this value of those that set the parameter before
 // (rule 14).
 func (s *RestoredSysctl) Amend(earlier Resource) Resource {
-	value := first(s.Set, s.Value)
+	value, _ := plainly(s.Value)
+	value = first(s.Set, value)
 	switch earlier := earlier.(type) {
 	case *RestoredSysctl:
 		if earlier.Name == s.Name {
@@ -108,13 +109,12 @@ func (s *RestoredSysctl) Create(_ context.Context, env Env) error {
 		return err
 	}
 	if s.Saved != nil && *s.Saved == s.Value {
-		s.Set = s.Value
 		return nil
 	}
 	if err := ns.SetSysctl(s.Name, s.Value); err != nil {
 		return unsure(fmt.Errorf("set %s to %q: %w", s.Name, s.Value, err))
 	}
-	if s.Saved == nil {
+	if _, numbers := plainly(s.Value); numbers || s.Saved == nil {
 		return nil
 	}
 	value, _, err := ns.Sysctl(s.Name)
@@ -146,19 +146,25 @@ func (s *RestoredSysctl) is(value string) bool {
 	if s.Set != "" && value == s.Set {
 		return true
 	}
-	return plainly(value) == plainly(s.Value)
+	found, _ := plainly(value)
+	want, _ := plainly(s.Value)
+	return found == want
 }
 
 // plainly writes a value in one of the ways in which it can be written: the
-// kernel puts tabs between parts, and takes numbers of any base.
-func plainly(value string) string {
+// kernel puts tabs between parts, and takes numbers of any base. numbers says
+// that it has nothing else.
+func plainly(value string) (plain string, numbers bool) {
 	parts := strings.Fields(value)
+	numbers = true
 	for i, p := range parts {
-		if n, err := strconv.ParseInt(p, 0, 64); err == nil {
+		n, err := strconv.ParseInt(p, 0, 64)
+		if err == nil {
 			parts[i] = strconv.FormatInt(n, 10)
 		}
+		numbers = numbers && err == nil
 	}
-	return strings.Join(parts, " ")
+	return strings.Join(parts, " "), numbers
 }
 
 // Remove puts the old value back. A parameter that went with its link is gone;

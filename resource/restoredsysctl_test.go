@@ -110,7 +110,7 @@ func TestRule14SysctlAmends(t *testing.T) {
 	}
 	made(t, env, earlier[:2]...)
 	setSysctl(t, env, earlier[2].(*RestoredSysctl))
-	s := setSysctl(t, env, &RestoredSysctl{Name: arpFilter, Value: "1"})
+	s := setSysctl(t, env, &RestoredSysctl{Name: arpFilter, Value: "0x1"})
 	for _, r := range earlier {
 		wantState(t, env, r, engine.IsDrifted)
 		amended := s.Amend(r)
