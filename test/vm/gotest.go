@@ -25,11 +25,10 @@ const (
 	testTimeout = "15m"
 )
 
-// testRooms are the rooms whose tests all run in the virtual machine; elsewhere
-// a package says so by the mark.
-func testRooms() []string {
-	return []string{"kernel", "resource", "ipam", "engine", "plugin"}
-}
+// testRooms are the rooms whose tests all run in the virtual machine: those that
+// talk to the kernel. Elsewhere a package says so by the mark. What does not
+// depend on the kernel would only be slower there, some ten times.
+func testRooms() []string { return []string{"kernel", "resource"} }
 
 // testMain is `vm test`: go test itself, with the test binaries run in one
 // machine. Its -exec starts this program as client of the machine.
