@@ -174,6 +174,30 @@ func TestCase05HardwareReturned(t *testing.T) {
 	}
 }
 
+// TestCase05HardwareReturnedAndFaults lets each call to the kernel fail in turn.
+func TestCase05HardwareReturnedAndFaults(t *testing.T) {
+	for _, mode := range faultModes {
+		for n := 1; ; n++ {
+			w := newWorld(t)
+			m := journaled(t, w.move(t, DeviceSelector{Name: card}, "net1"))
+			w.die(t)
+			w.awaitReturn(t)
+			faulty, fired := mode.failing(Env{Host: w.Host, Container: w.Host}, n)
+			faulty.Container = nil
+			err := m.Remove(context.Background(), faulty)
+			if err == nil {
+				w.atHome(t)
+			}
+			noError(t, m.Remove(context.Background(), w.Env))
+			w.atHome(t)
+			if !fired() {
+				noError(t, err)
+				break
+			}
+		}
+	}
+}
+
 // awaitReturn waits until the kernel has returned the card.
 func (w world) awaitReturn(t *testing.T) {
 	t.Helper()

@@ -166,9 +166,9 @@ func (m *MovedDevice) rename(ns *kernel.Namespace, link kernel.Link, was *Device
 // hand its devices back. It takes milliseconds, but does one after another.
 const returnTime = 5 * time.Second
 
-// await waits for hardware whose namespace has died. It is nil, nil, nil where
-// there is nothing to wait for: the device is at home, or gone from the machine,
-// or it returned to a namespace that is not ours.
+// await waits for hardware whose namespace has died. It gives none where there
+// is nothing to wait for: the device is at home, or gone from the machine, or it
+// returned to a namespace that is not ours.
 func (m *MovedDevice) await(ctx context.Context, env Env) (link *kernel.Link, was *Device, err error) {
 	if home, err := m.among(env.Host, m.Was.Name); err != nil || home != nil {
 		return nil, nil, err

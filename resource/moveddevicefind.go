@@ -1,6 +1,8 @@
 package resource
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -129,16 +131,24 @@ func (m *MovedDevice) returned(ns *kernel.Namespace) (*kernel.Link, *Device, err
 	if home == "" || !was.hardware() || m.Wanted == (DeviceSelector{}) {
 		return nil, nil, nil
 	}
-	if m.Wanted.ID == "" && m.Wanted.Name != "" {
-		if m.Wanted.Name != home {
-			return nil, nil, nil
-		}
-	} else if found, _, err := m.Wanted.find(ns, ""); err != nil || found.Index != link.Index {
-		// What can't be proven to be ours is left alone: nobody knows of it.
-		return nil, nil, nil
+	ours, err := m.names(ns, link, home)
+	if err != nil || !ours {
+		return nil, nil, err
 	}
 	was.Name, was.Alias, was.Up = home, "", false
 	return &link, was, nil
+}
+
+// names tells whether the configuration names the device, which was called home.
+func (m *MovedDevice) names(ns *kernel.Namespace, link kernel.Link, home string) (bool, error) {
+	if m.Wanted.ID == "" && m.Wanted.Name != "" {
+		return m.Wanted.Name == home, nil
+	}
+	found, _, err := m.Wanted.find(ns, "")
+	if errors.Is(err, errNoLink) || errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && found.Index == link.Index, err
 }
 
 // homeOf reads the name that a moved device had on the host from its alias; ""
