@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"syscall"
@@ -142,6 +143,11 @@ func (h *Host) Plugin(dir, plugin, verb string, env Env, stdin string) *Cmd {
 	for k, v := range env {
 		all[k] = v
 	}
+	c.Env = slices.DeleteFunc(c.Env, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		_, again := all[name]
+		return again
+	})
 	for k, v := range all {
 		if v != Unset {
 			c.Env = append(c.Env, k+"="+v)
