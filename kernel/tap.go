@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,7 +17,8 @@ type TapSpec struct {
 	MultiQueue bool
 	VNetHdr    bool // frames come with a header for offloads
 	// SELinux is the context that the device is labelled with; "": that of this
-	// process. Where SELinux is not at work a context is an error.
+	// process. Where SELinux is not at work a context is an error. It takes a
+	// program that calls MakeTap (see there).
 	SELinux string
 }
 
@@ -29,22 +29,26 @@ func (n *Namespace) AddTap(s TapSpec) error {
 }
 
 func (n *Namespace) addTap(s TapSpec) error {
-	req, err := s.request()
-	if err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
 	// The device is made where the thread is that opens.
-	fd := -1
-	err = n.do(func() (err error) {
-		fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	var tun *os.File
+	err := n.do(func() (err error) {
+		tun, err = os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("/dev/net/tun: %w", err)
+		return err
 	}
 	// Until it is told to persist it goes when this is closed.
-	defer unix.Close(fd)
-	err = labelled(s.SELinux, func() error { return unix.IoctlIfreq(fd, unix.TUNSETIFF, req) })
+	defer tun.Close()
+	fd := int(tun.Fd())
+	if s.SELinux == "" {
+		err = attachTap(fd, s.Name, s.flags())
+	} else {
+		err = labelledTap(tun, s)
+	}
 	if err != nil {
 		return n.tapRefused(s.Name, err)
 	}
@@ -61,11 +65,14 @@ func (n *Namespace) addTap(s TapSpec) error {
 	return unix.IoctlSetInt(fd, unix.TUNSETPERSIST, 1)
 }
 
-func (s TapSpec) request() (*unix.Ifreq, error) {
-	req, err := unix.NewIfreq(s.Name)
-	if err != nil || s.Name == "" {
-		return nil, fmt.Errorf("not a name: %w", unix.EINVAL)
+func (s TapSpec) check() error {
+	if _, err := unix.NewIfreq(s.Name); err != nil || s.Name == "" {
+		return fmt.Errorf("not a name: %w", unix.EINVAL)
 	}
+	return nil
+}
+
+func (s TapSpec) flags() uint16 {
 	flags := uint16(unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_TUN_EXCL)
 	if s.MultiQueue {
 		flags |= unix.IFF_MULTI_QUEUE
@@ -73,8 +80,17 @@ func (s TapSpec) request() (*unix.Ifreq, error) {
 	if s.VNetHdr {
 		flags |= unix.IFF_VNET_HDR
 	}
+	return flags
+}
+
+// attachTap makes the device of an open /dev/net/tun.
+func attachTap(fd int, name string, flags uint16) error {
+	req, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
 	req.SetUint16(flags)
-	return req, nil
+	return unix.IoctlIfreq(fd, unix.TUNSETIFF, req)
 }
 
 // tapRefused gives EEXIST when there is a link of that name: the kernel says
@@ -86,33 +102,6 @@ func (n *Namespace) tapRefused(name string, err error) error {
 		}
 	}
 	return err
-}
-
-// ErrNoSELinux is answered where a context is asked for and SELinux is not at
-// work.
-var ErrNoSELinux = errors.New("SELinux is not at work on this machine")
-
-// labelled calls f on a thread that has the SELinux context: the kernel labels
-// a tun device with that of the thread which makes it. The thread ends with the
-// call, so that nothing else is ever done under that context.
-func labelled(context string, f func() error) error {
-	if context == "" {
-		return f()
-	}
-	var fs unix.Statfs_t
-	if err := unix.Statfs("/sys/fs/selinux", &fs); err != nil || fs.Type != unix.SELINUX_MAGIC {
-		return fmt.Errorf("context %s: %w", context, ErrNoSELinux)
-	}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlock: the thread ends here
-		if err := os.WriteFile("/proc/thread-self/attr/current", []byte(context), 0); err != nil {
-			done <- fmt.Errorf("SELinux does not let this process take the context %s: %w", context, err)
-			return
-		}
-		done <- f()
-	}()
-	return <-done
 }
 
 // TunKind is what the kernel says of a tap device, or of a tun. It is none that

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestTap(t *testing.T) {
@@ -71,4 +73,36 @@ func TestTapWithoutSELinux(t *testing.T) {
 	}
 	contains(t, err, "tap0", "system_u:system_r:container_t:s0", "SELinux")
 	noLink(t, n, "tap0")
+}
+
+// TestMain lets this program be executed to make a tap, as fairlead is.
+func TestMain(m *testing.M) {
+	if code, ok := MakeTap(os.Args); ok {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// TestTapMadeInAChild is what is done for a context, less the context: the
+// device is in the namespace where /dev/net/tun was opened.
+func TestTapMadeInAChild(t *testing.T) {
+	t.Parallel()
+	n := newNS(t)
+	open := func() *os.File {
+		var tun *os.File
+		must(t, n.Do(func() (err error) {
+			tun, err = os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+			return err
+		}))
+		t.Cleanup(func() { _ = tun.Close() })
+		return tun
+	}
+	must(t, makeTapInChild(open(), TapSpec{Name: "tap0", MultiQueue: true}))
+	if k, ok := link(t, n, "tap0").Info.(TunKind); !ok || !k.MultiQueue || k.Persist {
+		t.Errorf("%+v", k)
+	}
+	must(t, n.AddTap(TapSpec{Name: "tap1"}))
+	if err := makeTapInChild(open(), TapSpec{Name: "tap1"}); !errors.Is(err, unix.EBUSY) {
+		t.Errorf("a name that is taken: %v", err)
+	}
 }

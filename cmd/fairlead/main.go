@@ -13,12 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-net/fairlead/cni"
+	"github.com/fairlead-net/fairlead/kernel"
 )
 
 // version is set by the linker.
 var version = "devel"
 
 func main() {
+	if code, ok := kernel.MakeTap(os.Args); ok {
+		os.Exit(code)
+	}
 	name := filepath.Base(os.Args[0])
 	if _, ok := findPlugin(name); ok {
 		surviveBrokenPipes()
