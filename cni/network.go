@@ -168,9 +168,10 @@ func firstGateway(ips []*current.IPConfig, v4 bool) netip.Addr {
 	return netip.Addr{}
 }
 
-// MergeDNS gives the configuration's DNS where it says anything, else IPAM's.
+// MergeDNS gives the configuration's DNS where it says anything, be it an empty
+// list, else IPAM's.
 func MergeDNS(conf, ipam types.DNS) types.DNS {
-	if conf.IsEmpty() {
+	if conf.Nameservers == nil && conf.Search == nil && conf.Options == nil && conf.Domain == "" {
 		return ipam
 	}
 	return conf
