@@ -230,6 +230,13 @@ func TestRule9UnusedBridge(t *testing.T) {
 				Name: "up0", Parent: link(t, env.Host, "cni0").Index, Kind: kernel.MacvlanKind{Mode: kernel.MacvlanBridge},
 			}))
 		}, "up0 is upon it"},
+		"upper elsewhere": {func(t *testing.T, env Env) {
+			made(t, env, on(NewMacvlan(testID, "bridge"), "cni0"))
+			set(t, env.Container, testID.IfName, kernel.LinkChange{Up: ptr(true)})
+		}, "listens on it"},
+		"promiscuous by itself": {func(t *testing.T, env Env) {
+			set(t, env.Host, "cni0", kernel.LinkChange{Promisc: ptr(true)})
+		}, ""},
 		"foreign address": {func(t *testing.T, env Env) {
 			noError(t, env.Host.AddAddress(kernel.Address{
 				Link: link(t, env.Host, "cni0").Index, Prefix: netip.MustParsePrefix("10.9.0.1/24"),

@@ -28,8 +28,9 @@ func MadeBridges(env Env) ([]*Bridge, error) {
 // Unused tells whether the bridge is ours and nobody uses it, and if not, why
 // not (rule 9). Its VLAN gateways are no users of it.
 //
-// What other namespaces have upon the bridge (a macvlan) can't be seen from
-// here: ask the journal for that.
+// What other namespaces have upon the bridge can't be seen from here. But the
+// kernel counts those who want to hear what is not the bridge's own: a macvlan
+// that is up does.
 func (b *Bridge) Unused(_ context.Context, env Env) (unused bool, why string, err error) {
 	link, ok, err := env.Host.Link(b.Name)
 	switch {
@@ -75,6 +76,13 @@ func user(bridge kernel.Link, links []kernel.Link) string {
 		case own[l.Master]:
 			return l.Name + " is a port of its gateway"
 		}
+	}
+	listeners := bridge.Promiscuity
+	if bridge.Promisc {
+		listeners--
+	}
+	if listeners > 0 {
+		return "something listens on it, such as a link of another namespace"
 	}
 	return ""
 }
