@@ -39,7 +39,7 @@ func (FindSourceRouting) Name() string { return SourceRoutingName }
 // Lock is that of all who choose tables.
 func (FindSourceRouting) Lock() string { return VRFTable{}.Lock() }
 
-// Within: each container has tables of its own, and a lock of its own.
+// Within gives each container tables of its own, and a lock of its own.
 func (FindSourceRouting) Within() engine.Ref { return Sandbox }
 
 // Find looks it up.

@@ -2,7 +2,10 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"strconv"
 
 	"github.com/fairlead-net/fairlead/attachment"
 	"github.com/fairlead-net/fairlead/engine"
@@ -31,7 +34,7 @@ type LinkAttr struct {
 func (a *LinkAttr) Kind() string { return "link-attr.1" }
 func (a *LinkAttr) Key() string  { return a.key(string(a.Attr)) }
 
-// Needs: the file with the old value stays until that is back.
+// Needs has the file with the old value stay until that is back.
 func (a *LinkAttr) Needs() []engine.Ref {
 	if a.Backup == "" {
 		return nil
@@ -39,7 +42,7 @@ func (a *LinkAttr) Needs() []engine.Ref {
 	return []engine.Ref{engine.MakeRef(linkBackupKind, a.Backup)}
 }
 
-// AnySuites: it is the same whoever set it.
+// AnySuites says that it is the same whoever set it.
 func (a *LinkAttr) AnySuites() {}
 
 // ExpectLink has Observe compare with what another says of the link: a later
@@ -147,13 +150,22 @@ func (a *LinkAttr) Remove(_ context.Context, env Env) error {
 			return err
 		}
 	}
+	return a.putBack(ns, link, saved)
+}
+
+// putBack sets the old value. What is no value, in a file that anyone may have
+// written, is none; and what the link does not take any more can't be set.
+func (a *LinkAttr) putBack(ns *kernel.Namespace, link kernel.Link, saved string) error {
 	change, err := a.Attr.change(saved)
-	if err != nil {
-		return nil // no value of ours; the file may say anything
+	if err == nil {
+		err = ns.SetLink(link.Index, change)
 	}
-	err = ns.SetLink(link.Index, change)
-	if kernel.Absent(kernel.ObjectLink, err) || kernel.Refused(err) || kernel.Unsupported(err) {
-		return nil // it can't have the old value any more
+	var noNumber *strconv.NumError
+	var noAddress *net.AddrError
+	switch {
+	case errors.As(err, &noNumber), errors.As(err, &noAddress),
+		kernel.Absent(kernel.ObjectLink, err), kernel.Refused(err), kernel.Unsupported(err):
+		return nil
 	}
 	return err
 }

@@ -53,8 +53,8 @@ func readLinkBackup(path string) (linkValues, error) {
 		return linkValues{}, err
 	}
 	var v linkValues
-	if json.Unmarshal(data, &v) != nil {
-		return linkValues{}, nil
+	if notOurs := json.Unmarshal(data, &v); notOurs != nil {
+		v = linkValues{}
 	}
 	return v, nil
 }
@@ -151,7 +151,7 @@ func (b *LinkBackup) Observe(context.Context, Env) (engine.State, error) {
 	return engine.Present(), err
 }
 
-// InUse: nobody uses it whom the journal does not know.
+// InUse says that nobody uses it whom the journal does not know.
 func (b *LinkBackup) InUse(context.Context, Env) (bool, error) { return false, nil }
 
 // Remove takes the file away, whoever wrote it.

@@ -48,9 +48,13 @@ func testRestored(t *testing.T, k restoredTest) {
 		t.Run(mode.name, func(t *testing.T) {
 			t.Parallel()
 			env := k.env(t)
-			for n := 1; k.createFails(t, env, n, mode); n++ {
+			n := 1
+			for k.createFails(t, env, n, mode) {
+				n++
 			}
-			for n := 1; k.removeFails(t, env, n, mode); n++ {
+			n = 1
+			for k.removeFails(t, env, n, mode) {
+				n++
 			}
 		})
 	}

@@ -29,7 +29,7 @@ func (s *RestoredSysctl) Kind() string       { return "restored-sysctl.1" }
 func (s *RestoredSysctl) Key() string        { return s.Name }
 func (s *RestoredSysctl) Within() engine.Ref { return Sandbox }
 
-// AnySuites: it is the same whoever set it.
+// AnySuites says that it is the same whoever set it.
 func (s *RestoredSysctl) AnySuites() {}
 
 // Amend has CHECK expect this value of those that set the parameter before

@@ -47,7 +47,7 @@ func (r SourceRule) rule() kernel.Rule {
 func (s *SourceRules) Kind() string { return "source-rules.1" }
 func (s *SourceRules) Key() string  { return s.key() }
 
-// AnySuites: a rule is one whoever made it.
+// AnySuites says that a rule is one whoever made it.
 func (s *SourceRules) AnySuites() {}
 
 // Create adds the rules. One of ours that is there already is another call's;
