@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +25,10 @@ type victim struct {
 	name   string
 	config host.Config
 	kills  int
+	// prepare makes what the configuration needs on a host.
+	prepare func(*host.Host)
+	// mortal is true where what is moved into a container dies with it.
+	mortal bool
 }
 
 // victims are killed 500 times in all during ADD.
@@ -37,37 +42,73 @@ func victims() []victim {
 	bridge := base.With("type", "bridge", "bridge", "cni0", "isGateway", true, "ipMasq", true)
 	ptp := base.With("type", "ptp", "ipMasq", true)
 	return []victim{
-		{"bridge", bridge, 90},
-		{"bridge again", bridge, 90},
-		{"bridge anti-spoof", bridge.With("macspoofchk", true), 60},
-		{"bridge iptables", bridge.With("ipMasqBackend", "iptables"), 40},
-		{"ptp", ptp, 80},
-		{"ptp again", ptp, 80},
-		{"host-local", base.With("type", "host-local"), 60},
+		{name: "bridge", config: bridge, kills: 90},
+		{name: "bridge again", config: bridge, kills: 90},
+		{name: "bridge anti-spoof", config: bridge.With("macspoofchk", true), kills: 60},
+		{name: "bridge iptables", config: bridge.With("ipMasqBackend", "iptables"), kills: 40},
+		{name: "ptp", config: ptp, kills: 80},
+		{name: "ptp again", config: ptp, kills: 80},
+		{name: "host-local", config: base.With("type", "host-local"), kills: 60},
 	}
 }
 
-// ways are what happens between a kill and the end.
-var ways = []struct {
+// movers have a device of the host that must never get lost.
+func movers() []victim {
+	config := victims()[0].config.With("type", "host-device", "device", "ens5")
+	return []victim{{name: "host-device", config: config, kills: 45, mortal: true, prepare: func(h *host.Host) {
+		h.MustRun("ip", "link", "add", "ens5", "type", "veth", "peer", "name", "ens5-far")
+		h.MustRun("ip", "link", "set", "ens5", "up", "alias", "the uplink")
+		h.MustRun("ip", "link", "property", "add", "dev", "ens5", "altname", "uplink-of-the-rack")
+		h.MustRun("ip", "link", "set", "ens5-far", "up")
+	}}}
+}
+
+// TestRule11KilledMovingADevice kills ADD and DEL while they move one.
+func TestRule11KilledMovingADevice(t *testing.T) {
+	t.Parallel()
+	for _, v := range movers() {
+		for _, verb := range []string{"ADD", "DEL"} {
+			t.Run(v.name+" "+verb, func(t *testing.T) {
+				t.Parallel()
+				s := newScene(t, v)
+				s.slaughter(verb, v.kills, func(t *testing.T) (host.Attachment, host.Picture) {
+					a := s.h.Attach(s.dir, v.config, "eth0")
+					within := s.h.SnapshotIn(a.Netns)
+					if verb == "DEL" {
+						a.MustAdd(t)
+					}
+					return a, within
+				})
+			})
+		}
+	}
+}
+
+// A way is what the runtime does after a kill.
+type way struct {
 	name string
-	// end is what the runtime does next; the namespace is gone afterwards if
-	// it says so.
+	// kills says that it takes the namespace away.
+	kills bool
+	// end does it; the namespace is gone afterwards if it says so.
 	end func(*testing.T, host.Attachment) (gone bool)
-}{
-	{"DEL", func(t *testing.T, a host.Attachment) bool {
+}
+
+// ways are what happens between a kill and the end.
+var ways = []way{
+	{"DEL", false, func(t *testing.T, a host.Attachment) bool {
 		a.MustDel(t)
 		return false
 	}},
-	{"DEL without the namespace", func(t *testing.T, a host.Attachment) bool {
+	{"DEL without the namespace", true, func(t *testing.T, a host.Attachment) bool {
 		a.Host.DeleteNetns(a.Netns)
 		a.MustDel(t)
 		return true
 	}},
-	{"DEL without CNI_NETNS", func(t *testing.T, a host.Attachment) bool {
+	{"DEL without CNI_NETNS", false, func(t *testing.T, a host.Attachment) bool {
 		a.WithEnv("CNI_NETNS", "").MustDel(t)
 		return false
 	}},
-	{"ADD and DEL", func(t *testing.T, a host.Attachment) bool {
+	{"ADD and DEL", false, func(t *testing.T, a host.Attachment) bool {
 		if o := a.Call("ADD"); !o.OK() {
 			// It may be that the killed call was done, but for its last word.
 			a.MustDel(t)
@@ -76,7 +117,7 @@ var ways = []struct {
 		a.MustDel(t)
 		return false
 	}},
-	{"GC", func(t *testing.T, a host.Attachment) bool {
+	{"GC", true, func(t *testing.T, a host.Attachment) bool {
 		a.Host.DeleteNetns(a.Netns)
 		if o := a.GC(); !o.OK() {
 			t.Errorf("GC: %s%s", o.Stdout, o.Stderr)
@@ -132,6 +173,9 @@ type scene struct {
 
 func newScene(t *testing.T, v victim) *scene {
 	h := host.New(t)
+	if v.prepare != nil {
+		v.prepare(h)
+	}
 	return &scene{T: t, victim: v, dir: plugins(t), h: h,
 		chance: rand.New(rand.NewPCG(1, uint64(len(v.name)))), before: h.Snapshot()}
 }
@@ -141,6 +185,7 @@ func newScene(t *testing.T, v victim) *scene {
 func (s *scene) slaughter(verb string, times int, prepare func(*testing.T) (host.Attachment, host.Picture)) {
 	usual := s.usual(verb)
 	hit := 0
+	ways := slices.DeleteFunc(slices.Clone(ways), func(w way) bool { return s.mortal && w.kills })
 	for n := range times {
 		way := ways[n%len(ways)]
 		at := time.Duration(s.chance.Int64N(int64(usual)))
