@@ -86,6 +86,28 @@ func TestSpec08GCWithABrokenConfiguration(t *testing.T) {
 	}
 }
 
+// TestRule19GCKeepsUnreadableRecords, and says so: it is no failure of GC.
+func TestRule19GCKeepsUnreadableRecords(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	if code, out := d.call(Add, goodConf); code != 0 {
+		t.Fatal(out)
+	}
+	if err := os.WriteFile(d.entries(t)[0], []byte("nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := d.call(GC, goodConf); code != 0 || out != "" || len(d.entries(t)) != 1 {
+		t.Errorf("%d: %s; %v", code, out, d.entries(t))
+	}
+	if !strings.Contains(d.stderr.String(), "fairlead forget") {
+		t.Errorf("said %q", d.stderr)
+	}
+	d.vars[forceGC] = "1"
+	if code, out := d.call(GC, goodConf); code == 0 || len(d.entries(t)) != 1 {
+		t.Errorf("forced: %d: %s; %v", code, out, d.entries(t))
+	}
+}
+
 func TestRule22PanicsWhileReadingBecomeErrors(t *testing.T) {
 	t.Parallel()
 	r, err := readRequest(env(fullEnv(Add)), panickingReader{})

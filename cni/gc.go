@@ -86,6 +86,13 @@ func (c *call) sweepJournal(ctx context.Context, valid map[attachment.ID]bool, f
 		valid[h.ID] = true
 		c.warn("GC passes over %s: a call is at work on it", h.ID)
 	}
+	if force {
+		// Not all has gone that the operator wanted gone.
+		return errors.Join(append(swept.Unread, err)...)
+	}
+	for _, unread := range swept.Unread {
+		c.warn("GC keeps a record of the journal (see 'fairlead forget'): %v", unread)
+	}
 	return err
 }
 

@@ -195,39 +195,43 @@ func pick(dir, plugin, hash string) (string, error) {
 // without a lock. Those that can't be read are left out, and said by the error,
 // which comes with the others.
 func (j *Journal) Entries(id attachment.ID) ([]*Entry, error) {
-	return readAll(j.dirOf(id))
+	entries, errs := readAll(j.dirOf(id))
+	return entries, errors.Join(errs...)
 }
 
 // All reads every entry in the journal, as Entries does.
 func (j *Journal) All() ([]*Entry, error) {
+	all, errs := j.read()
+	return all, errors.Join(errs...)
+}
+
+// read is All, with the errors apart from each other.
+func (j *Journal) read() (all []*Entry, errs []error) {
 	owners, err := os.ReadDir(j.attachmentsDir())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list journal: %w", err)
+		return nil, []error{fmt.Errorf("list journal: %w", err)}
 	}
-	var all []*Entry
-	var errs []error
 	for _, owner := range owners {
-		entries, err := readAll(filepath.Join(j.attachmentsDir(), owner.Name()))
-		all = append(all, entries...)
-		errs = append(errs, err)
+		entries, unread := readAll(filepath.Join(j.attachmentsDir(), owner.Name()))
+		all, errs = append(all, entries...), append(errs, unread...)
 	}
-	return all, errors.Join(errs...)
+	return all, errs
 }
 
-func readAll(dir string) ([]*Entry, error) {
+func readAll(dir string) (entries []*Entry, errs []error) {
 	names, err := entryNames(dir)
 	if err != nil {
-		return nil, err
+		return nil, []error{err}
 	}
-	var entries []*Entry
-	var errs []error
 	for _, name := range names {
 		e, err := openEntry(dir, name)
-		if e == nil || err != nil {
+		if err != nil {
 			errs = append(errs, err)
+		}
+		if e == nil || err != nil {
 			continue
 		}
 		err = e.decode()
@@ -239,7 +243,7 @@ func readAll(dir string) ([]*Entry, error) {
 			errs = append(errs, err)
 		}
 	}
-	return entries, errors.Join(errs...)
+	return entries, errs
 }
 
 // dropEmpty removes the entries whose writer died before their first line was

@@ -14,16 +14,25 @@ type Swept struct {
 	Kept []Header
 	// Busy are held by a call that is at work on them.
 	Busy []Header
+	// Unread says which entries can't be read, or are newer: they are kept
+	// (rule 19).
+	Unread []error
 }
 
 // Sweep removes what the entries that match record, where it is stale for sure:
 // not valid, and its namespace gone. With force the namespace does not matter.
 // It goes on after an error, and reports all.
 func (e *Engine[E]) Sweep(ctx context.Context, match, valid func(Header) bool, force bool) (Swept, error) {
-	errs := []error{e.Journal.dropEmpty()}
-	entries, err := e.Journal.All()
-	errs = append(errs, err)
 	var swept Swept
+	errs := []error{e.Journal.dropEmpty()}
+	entries, failed := e.Journal.read()
+	for _, err := range failed {
+		if notForUs(err) {
+			swept.Unread = append(swept.Unread, err)
+			continue
+		}
+		errs = append(errs, err)
+	}
 	for _, entry := range entries {
 		h := entry.Header
 		if !match(h) || valid(h) {
@@ -40,11 +49,22 @@ func (e *Engine[E]) Sweep(ctx context.Context, match, valid func(Header) bool, f
 		case removed:
 			swept.Removed = append(swept.Removed, h)
 		}
+		if notForUs(err) {
+			swept.Unread = append(swept.Unread, err)
+			continue
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("sweep %s by %s: %w", h.ID, h.Plugin, err))
 		}
 	}
 	return swept, errors.Join(errs...)
+}
+
+// notForUs tells whether err is about the record itself, not about what it
+// records.
+func notForUs(err error) bool {
+	var remains *RemainingError
+	return (errors.Is(err, ErrNewer) || errors.Is(err, ErrUnreadable)) && !errors.As(err, &remains)
 }
 
 type sweptEntry int

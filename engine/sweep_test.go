@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +107,43 @@ func TestRule15SweepGoesOnAfterAnError(t *testing.T) {
 		t.Errorf("again: %+v, %v", swept, err)
 	}
 	n.wantClean(t)
+}
+
+// Nobody can say whose they are, or what they record: they are kept, and no
+// failure.
+func TestRules15And19SweepKeepsWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	n := testNode(t)
+	for _, name := range []string{"newer", "spoilt", "kind", "plain"} {
+		n.w.setScope(name, "alive")
+		n.mustAdd(t, attach(name, name), toy(name, ""))
+		n.w.setScope(name, "gone")
+	}
+	for name, change := range map[string]func(string) string{
+		"newer":  func(s string) string { return strings.Replace(s, `"format":1`, `"format":2`, 1) },
+		"spoilt": func(string) string { return "nonsense\n" },
+		"kind":   func(s string) string { return strings.ReplaceAll(s, `"kind":"x.1"`, `"kind":"x.9"`) },
+	} {
+		entries, err := n.Journal.Entries(attach(name, name).ID)
+		if err != nil || len(entries) != 1 {
+			t.Fatal(entries, err)
+		}
+		path := filepath.Join(entries[0].dir, entries[0].name)
+		text, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, []byte(change(string(text))), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	swept, err := n.Sweep(t.Context(), always, never, false)
+	if err != nil || names(swept.Removed) != "plain" || len(swept.Unread) != 3 {
+		t.Errorf("%+v, %v", swept, err)
+	}
+	if things := n.w.things(); len(things) != 3 {
+		t.Errorf("left in the world: %v", things)
+	}
 }
 
 // A busy shared thing is a failure of the removal, not a busy entry.
