@@ -42,29 +42,38 @@ func Fold[E any](codec Codec[E], entries []*Entry, name string) ([]Resource[E], 
 	return list, nil
 }
 
-// Check observes every resource, and names all that is not as it should be. A
-// look-up that fails is an error too: CHECK must not pass on a guess.
+// Check observes every resource, and names all that is not as it should be,
+// once. A look-up that fails is an error too: CHECK must not pass on a guess.
 func Check[E any](ctx context.Context, env E, scope Scope, list []Resource[E]) error {
 	var errs []error
+	said := map[string]bool{}
 	p := newPlan(list)
 	for _, r := range list {
-		if scope.Gone && p.inScope(r, scope) {
-			errs = append(errs, fmt.Errorf("%s: gone with %s", RefOf(r), scope.Ref))
-			continue
+		err := fmt.Errorf("%s: gone with %s", RefOf(r), scope.Ref)
+		if !scope.Gone || !p.inScope(r, scope) {
+			err = checkOne(ctx, env, r)
 		}
-		state, err := r.Observe(ctx, env)
-		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("%s: could not find out: %w", RefOf(r), err))
-		case state.Is == IsAbsent:
-			errs = append(errs, fmt.Errorf("%s: missing%s", RefOf(r), detail(state)))
-		case state.Is == IsDrifted:
-			errs = append(errs, fmt.Errorf("%s: changed%s", RefOf(r), detail(state)))
-		case state.Is != IsPresent:
-			errs = append(errs, fmt.Errorf("%s: could not find out: it did not say", RefOf(r)))
+		if err != nil && !said[err.Error()] {
+			said[err.Error()] = true
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func checkOne[E any](ctx context.Context, env E, r Resource[E]) error {
+	state, err := r.Observe(ctx, env)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: could not find out: %w", RefOf(r), err)
+	case state.Is == IsAbsent:
+		return fmt.Errorf("%s: missing%s", RefOf(r), detail(state))
+	case state.Is == IsDrifted:
+		return fmt.Errorf("%s: changed%s", RefOf(r), detail(state))
+	case state.Is != IsPresent:
+		return fmt.Errorf("%s: could not find out: it did not say", RefOf(r))
+	}
+	return nil
 }
 
 func detail(s State) string {

@@ -114,6 +114,15 @@ func absentUnless(err error) (engine.State, error) {
 	return engine.Absent(), nil
 }
 
+// missing is absentUnless, with words for what has no name of its own.
+func missing(err error, format string, args ...any) (engine.State, error) {
+	state, err := absentUnless(err)
+	if err == nil {
+		state.Detail = fmt.Sprintf(format, args...)
+	}
+	return state, err
+}
+
 // broadcast is the last address of an IPv4 network that has room for one.
 func broadcast(p netip.Prefix) netip.Addr {
 	if !p.Addr().Is4() || p.Bits() > 30 {

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 
 	"github.com/fairlead-net/fairlead/engine"
@@ -30,6 +31,17 @@ func (r *Route) Kind() string { return "route.1" }
 func (r *Route) Key() string  { return r.key(ordinal(r.N)) }
 
 var errUnknownRoute = errors.New("the route is unknown")
+
+func (r *Route) String() string {
+	s := r.Dst.String()
+	if r.Gateway.IsValid() {
+		s += " via " + r.Gateway.String()
+	}
+	if r.Table != 0 {
+		s += fmt.Sprintf(" in table %d", r.Table)
+	}
+	return s
+}
 
 // route is how the kernel's room says it.
 func (r *Route) route(link int) kernel.Route {
@@ -82,14 +94,14 @@ func (r *Route) Observe(_ context.Context, env Env) (engine.State, error) {
 	}
 	ns, link, ok, err := r.find(env)
 	if err != nil || !ok {
-		return absentUnless(err)
+		return missing(err, "%s", r)
 	}
 	found, ok, err := ns.Route(r.entry(link.Index))
 	if err == nil && !ok {
 		found, ok, err = r.elsewhere(ns, link.Index)
 	}
 	if err != nil || !ok {
-		return absentUnless(err)
+		return missing(err, "%s", r)
 	}
 	var d drift
 	if r.MTU != 0 && found.MTU != r.MTU {

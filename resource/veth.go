@@ -32,8 +32,10 @@ type Veth struct {
 	// port's policy (rule 10).
 	HostDown bool `json:"hostDown,omitempty"`
 
-	// HostIndex is what Create saw of the host's end: a hint.
+	// What Create saw of the host's end: hints, for CHECK and for DEL. Both ends
+	// are made with one MTU.
 	HostIndex int `json:"hostIndex,omitempty"`
+	FoundMTU  int `json:"foundMTU,omitempty"`
 
 	expect struct { // what prevResult says (rule 14)
 		hostMAC, mac string
@@ -100,7 +102,7 @@ func (v *Veth) Create(_ context.Context, env Env) error {
 	if err != nil {
 		return engine.Partial(err)
 	}
-	v.HostIndex = host.Index
+	v.HostIndex, v.FoundMTU = host.Index, host.MTU
 	if err := env.Host.SetLink(host.Index, kernel.LinkChange{Alias: &v.Alias}); err != nil {
 		return engine.Partial(err)
 	}

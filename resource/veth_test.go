@@ -124,6 +124,23 @@ func TestVethDrift(t *testing.T) {
 	}
 }
 
+// What the configuration leaves to the kernel must not change either.
+func TestVethDriftOfTheKernelsMTU(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	v := testVeth()
+	v.MTU = 0
+	made(t, env, v)
+	set(t, env.Container, "eth0", kernel.LinkChange{MTU: ptr(1300)})
+	set(t, env.Host, v.Host, kernel.LinkChange{MTU: ptr(1301)})
+	state := observe(t, env, v)
+	for _, want := range []string{"the mtu of eth0 is 1300, want 1500", "the mtu of " + v.Host + " is 1301, want 1500"} {
+		if !strings.Contains(state.Detail, want) {
+			t.Errorf("%q, want %q", state.Detail, want)
+		}
+	}
+}
+
 // A later plugin's changes, which prevResult tells of, are no drift.
 func TestRule14PrevResultWins(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ func (v *Veth) compareHost(env Env, pair ends, d *drift) error {
 	if !host.Up && !v.HostDown {
 		d.add("%s is down", host.Name)
 	}
-	d.mtu(*host, first(v.expect.hostMTU, v.MTU))
+	d.mtu(*host, first(v.expect.hostMTU, first(v.MTU, v.FoundMTU)))
 	// Another suite chose the address of its end itself.
 	if mac := first(v.expect.hostMAC, v.HostMAC); !pair.adopted {
 		d.mac(*host, mac)
@@ -56,7 +56,7 @@ func (v *Veth) compareGuest(pair ends, d *drift) {
 		d.add("%s is not in the container", v.Name)
 		return
 	}
-	d.mtu(*pair.guest, first(v.expect.mtu, v.MTU))
+	d.mtu(*pair.guest, first(v.expect.mtu, first(v.MTU, v.FoundMTU)))
 	if mac := first(v.expect.mac, v.MAC); !pair.adopted || v.expect.mac != "" {
 		d.mac(*pair.guest, mac)
 	}
