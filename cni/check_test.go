@@ -68,6 +68,33 @@ func TestRule14CheckOfNothing(t *testing.T) {
 	}
 }
 
+// TestRule19CheckGoesByPrevResult where the record can't be read: it is no fault
+// of the container.
+func TestRule19CheckGoesByPrevResult(t *testing.T) {
+	t.Parallel()
+	for what, spoil := range map[string]func(string) string{
+		"newer format": func(s string) string { return strings.Replace(s, `"format":1`, `"format":2`, 1) },
+		"newer kind":   func(s string) string { return strings.ReplaceAll(s, `"toy.1"`, `"toy.2"`) },
+		"nonsense":     func(string) string { return "nonsense\n" },
+	} {
+		d := newDesk(t)
+		if code, out := d.call(Add, toyAs("a")); code != 0 {
+			t.Fatal(out)
+		}
+		entry := d.entries(t)[0]
+		text, err := os.ReadFile(entry)
+		if err == nil {
+			err = os.WriteFile(entry, []byte(spoil(string(text))), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, out := d.call(Check, toyAs("a")); code != 0 || !strings.Contains(d.stderr.String(), "prevResult") {
+			t.Errorf("%s: %d, %s; said %q", what, code, out, d.stderr)
+		}
+	}
+}
+
 // TestSpec08GCWithABrokenConfiguration removes what the journal knows, and says
 // what is wrong.
 func TestSpec08GCWithABrokenConfiguration(t *testing.T) {

@@ -86,11 +86,22 @@ func (c *call) unrecorded(st Statement) (list []resource.Resource, all bool, err
 }
 
 // recorded is the fold of the attachment's entries; nil where none is ours.
-// DEL would take the same one, less those of a namespace that was before.
+// DEL would take the same one, less those of a namespace that was before. Where
+// one can't be read, or is newer, nothing could be said of what it changed
+// (rule 19).
 func (c *call) recorded(scope engine.Scope) ([]resource.Resource, error) {
 	if c.engine.Journal == nil {
 		return nil, nil
 	}
+	list, err := c.fold(scope)
+	if errors.Is(err, engine.ErrNewer) || errors.Is(err, engine.ErrUnreadable) {
+		c.warn("CHECK goes by prevResult: %v", err)
+		return nil, nil
+	}
+	return list, err
+}
+
+func (c *call) fold(scope engine.Scope) ([]resource.Resource, error) {
 	entries, err := c.engine.Journal.Entries(c.req.ID())
 	if err != nil {
 		return nil, err
