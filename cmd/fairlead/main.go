@@ -7,7 +7,6 @@ package main
 
 import (
 	"os"
-	"os/signal"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -25,17 +24,25 @@ func main() {
 	}
 	name := filepath.Base(os.Args[0])
 	if _, ok := findPlugin(name); ok {
-		surviveBrokenPipes()
-		os.Exit(runner().Main(name))
+		r := runner()
+		r.Stdout, r.Stderr = unsignalled(os.Stdout), unsignalled(os.Stderr)
+		os.Exit(r.Main(name))
 	}
 	os.Exit(operate(os.Args[1:]))
 }
 
-// surviveBrokenPipes makes a write to a pipe that nobody reads any more an
-// error: an ADD whose result nobody heard is undone, and a DEL goes on though
-// nobody reads its warnings. The signal is not ignored but caught, so that
-// delegates that are executed have it as they expect it.
-func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) }
+// unsignalled is the same pipe under another number: on descriptors 1 and 2
+// alone Go takes a pipe that nobody reads for the end of the program. Here it
+// is an error: an ADD whose result nobody heard is undone, and a DEL goes on
+// though nobody reads its warnings. To catch the signal would cost every call
+// another thread.
+func unsignalled(f *os.File) *os.File {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return f // it is closed, which is an error by itself
+	}
+	return os.NewFile(uintptr(fd), f.Name())
+}
 
 // runner makes calls with this process's environment and streams.
 func runner() *cni.Runner {
