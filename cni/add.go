@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	current "github.com/containernetworking/cni/pkg/types/100"
 
@@ -160,6 +161,6 @@ func addresses(delegates []*delegate) (*current.Result, error) {
 func (c *call) plan(st Statement, facts Facts, ipam Known[*current.Result]) ([]resource.Resource, error) {
 	link, linkErr := st.Link(facts)
 	network, netErr := st.Network(facts, ipam)
-	list := append(link[:len(link):len(link)], asResources(c.delegates(st, link))...)
-	return append(list, network...), errors.Join(linkErr, netErr)
+	list := slices.Concat(link, asResources(c.delegates(st, link)), network)
+	return list, errors.Join(linkErr, netErr)
 }

@@ -20,7 +20,7 @@ func (c *call) expected(st Statement, scope engine.Scope) ([]resource.Resource, 
 		return nil, err
 	}
 	if list == nil {
-		all := false
+		var all bool
 		if list, all, err = c.unrecorded(st); err != nil {
 			return nil, err
 		}

@@ -34,10 +34,11 @@ func (f *toyFile) Kind() string       { return "toy.1" }
 func (f *toyFile) Key() string        { return f.Path }
 func (f *toyFile) Within() engine.Ref { return "" }
 func (f *toyFile) Observe(context.Context, resource.Env) (engine.State, error) {
-	if _, err := os.Stat(f.Path); err != nil {
+	_, err := os.Stat(f.Path)
+	if errors.Is(err, os.ErrNotExist) {
 		return engine.Absent(), nil
 	}
-	return engine.Present(), nil
+	return engine.Present(), err
 }
 func (f *toyFile) Create(context.Context, resource.Env) error {
 	switch f.Fail {

@@ -33,7 +33,7 @@ func newBench(tb testing.TB) *bench {
 // files. Those with processes use the file system that TMPDIR is on.
 func memory(tb testing.TB) string {
 	tb.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "ipam-") //nolint:usetesting // not on TMPDIR
+	dir, err := os.MkdirTemp("/dev/shm", "ipam-")
 	if err != nil {
 		return tb.TempDir()
 	}

@@ -64,7 +64,7 @@ func (n *Namespace) wrap(op, object string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := err.(*Error); ok {
+	if e := (*Error)(nil); errors.As(err, &e) && error(e) == err {
 		c := *e
 		if c.Op == "" {
 			c.Op, c.Object, c.Namespace = op, object, n.name
@@ -72,12 +72,11 @@ func (n *Namespace) wrap(op, object string, err error) error {
 		return &c
 	}
 	e := &Error{Op: op, Object: object, Namespace: n.name}
-	if errno, ok := err.(unix.Errno); ok {
-		e.Errno = errno
+	errors.As(err, &e.Errno)
+	if error(e.Errno) == err {
 		return e
 	}
 	e.err = err
-	errors.As(err, &e.Errno)
 	return e
 }
 

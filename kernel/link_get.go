@@ -136,6 +136,24 @@ func (l *Link) attr(t uint16, v []byte) error {
 	case unix.IFLA_LINK_NETNSID:
 		id := getI32(v)
 		l.ParentNetnsID = &id
+	case unix.IFLA_PROP_LIST:
+		return eachAttr(v, func(_ uint16, v []byte) error {
+			l.AltNames = append(l.AltNames, text(v))
+			return nil
+		})
+	case unix.IFLA_AF_SPEC:
+		return l.afSpec(v)
+	case unix.IFLA_LINKINFO:
+		return l.info(v)
+	default:
+		l.hardware(t, v)
+	}
+	return nil
+}
+
+// hardware reads what tells of the device behind the link.
+func (l *Link) hardware(t uint16, v []byte) {
+	switch t {
 	case unix.IFLA_NUM_TX_QUEUES:
 		l.NumTxQueues = getI32(v)
 	case unix.IFLA_NUM_RX_QUEUES:
@@ -148,17 +166,7 @@ func (l *Link) attr(t uint16, v []byte) error {
 		l.ParentDev = text(v)
 	case unix.IFLA_PARENT_DEV_BUS_NAME:
 		l.ParentDevBus = text(v)
-	case unix.IFLA_PROP_LIST:
-		return eachAttr(v, func(_ uint16, v []byte) error {
-			l.AltNames = append(l.AltNames, text(v))
-			return nil
-		})
-	case unix.IFLA_AF_SPEC:
-		return l.afSpec(v)
-	case unix.IFLA_LINKINFO:
-		return l.info(v)
 	}
-	return nil
 }
 
 func (l *Link) afSpec(b []byte) error {

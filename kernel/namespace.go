@@ -103,7 +103,7 @@ func openNamespace(path string) (int, Absence, error) {
 	if err := unix.Fstatfs(probe, &fs); err != nil {
 		return fail(err)
 	}
-	if int64(fs.Type) != unix.NSFS_MAGIC {
+	if fs.Type != unix.NSFS_MAGIC {
 		return -1, NotANamespace, nil
 	}
 	fd, err := retryEINTR(func() (int, error) {
@@ -129,7 +129,7 @@ func identify(fd int) (identity, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return identity{}, err
 	}
-	return identity{dev: uint64(st.Dev), ino: st.Ino}, nil
+	return identity{dev: st.Dev, ino: st.Ino}, nil
 }
 
 var errClosed = errors.New("the namespace was closed")

@@ -44,7 +44,7 @@ func (n *Namespace) isCurrent() (bool, error) {
 	if err := unix.Stat(selfPath, &st); err != nil {
 		return false, fmt.Errorf("%s: %w", selfPath, err)
 	}
-	return n.id == identity{dev: uint64(st.Dev), ino: st.Ino}, nil
+	return n.id == identity{dev: st.Dev, ino: st.Ino}, nil
 }
 
 // onOwnThread calls f on a thread of its own, which f may take to another

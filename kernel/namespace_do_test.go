@@ -54,7 +54,7 @@ func checkInside(n *Namespace) error {
 	if err := unix.Stat(selfPath, &st); err != nil {
 		return err
 	}
-	if (identity{uint64(st.Dev), st.Ino}) != n.id {
+	if (identity{st.Dev, st.Ino}) != n.id {
 		return errElsewhere
 	}
 	return nil

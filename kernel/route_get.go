@@ -106,13 +106,13 @@ func (n *Namespace) route(key Route) (Route, bool, error) {
 	return Route{}, false, nil
 }
 
-// names says whether r is the entry that key asks for.
-func (k Route) names(r Route) bool {
-	return r.Dst == k.Dst.Masked() && r.Table == k.table() &&
-		(k.Metric == 0 || r.Metric == k.Metric) &&
-		(k.TOS == 0 || r.TOS == k.TOS) &&
-		(k.Type == 0 || r.Type == k.Type) &&
-		r.Via(k.Link, k.Gateway)
+// names says whether x is the entry that r asks for.
+func (r Route) names(x Route) bool {
+	return x.Dst == r.Dst.Masked() && x.Table == r.table() &&
+		(r.Metric == 0 || x.Metric == r.Metric) &&
+		(r.TOS == 0 || x.TOS == r.TOS) &&
+		(r.Type == 0 || x.Type == r.Type) &&
+		x.Via(r.Link, r.Gateway)
 }
 
 // Via says whether the route, or one of its next hops, goes by way of the link

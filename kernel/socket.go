@@ -96,7 +96,7 @@ func (s *socket) receive() ([]byte, error) {
 func retryEINTR[T any](f func() (T, error)) (T, error) {
 	for {
 		v, err := f()
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return v, err
 		}
 	}

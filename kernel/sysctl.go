@@ -46,8 +46,8 @@ func (n *Namespace) SetSysctl(name, value string) error {
 	})
 }
 
-// withSysctl opens the parameter inside the namespace: which one it is is
-// decided there and then.
+// withSysctl opens the parameter inside the namespace, where it is decided
+// whose it is.
 func (n *Namespace) withSysctl(name string, flags int, f func(*os.File) error) error {
 	if name == "" || filepath.IsAbs(name) || filepath.Clean(name) != name || strings.HasPrefix(name, "..") {
 		return fmt.Errorf("not the name of a parameter: %w", unix.EINVAL)

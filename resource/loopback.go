@@ -26,7 +26,7 @@ func (l *Loopback) Kind() string       { return "loopback.1" }
 func (l *Loopback) Key() string        { return loopback }
 func (l *Loopback) Within() engine.Ref { return Sandbox }
 
-// AnySuites: lo is up or not, whoever raised it.
+// AnySuites implements AnySuites: lo is up or not, whoever raised it.
 func (l *Loopback) AnySuites() {}
 
 func (l *Loopback) on() On { return On{Side: Container, Link: loopback} }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -118,7 +119,7 @@ func keepForwarding() (restore func() error, err error) {
 	return func() error {
 		var errs []error
 		for f, value := range old {
-			if now, err := os.ReadFile(f); err == nil && string(now) == string(value) {
+			if now, err := os.ReadFile(f); err == nil && bytes.Equal(now, value) {
 				continue
 			}
 			errs = append(errs, os.WriteFile(f, value, 0o644))

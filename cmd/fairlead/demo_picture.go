@@ -28,7 +28,7 @@ func (d *demo) picture() (demoPicture, error) {
 		slices.Sort(p.links)
 		p.nft, err = masqueradeRules(host)
 	}
-	if err = errors.Join(err, host.Close()); err != nil {
+	if err := errors.Join(err, host.Close()); err != nil {
 		return p, err
 	}
 	if p.leases, err = leaseFiles(d.path("leases")); err != nil {

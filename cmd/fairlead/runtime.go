@@ -70,30 +70,33 @@ func (f *runtimeFlags) openFor(conflist, netns string) (*session, error) {
 	return s, nil
 }
 
-// loadList tells an operator's typing error from a wrong file.
+// loadList reads a configuration list. A single plugin's configuration is one of
+// a list of one.
 func loadList(path string) (*libcni.NetworkConfigList, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
-	var shape struct {
-		Plugins json.RawMessage `json:"plugins"`
-	}
+	var shape map[string]json.RawMessage
 	if err := json.Unmarshal(data, &shape); err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	if shape.Plugins != nil {
-		list, err := libcni.NetworkConfFromBytes(data)
-		if err != nil {
+	if shape["plugins"] == nil {
+		list := map[string]any{"plugins": []any{shape}}
+		for _, key := range []string{"name", "cniVersion"} {
+			if value := shape[key]; value != nil {
+				list[key] = value
+			}
+		}
+		if data, err = json.Marshal(list); err != nil {
 			return nil, fmt.Errorf("configuration %s: %w", path, err)
 		}
-		return list, nil
 	}
-	conf, err := libcni.ConfFromBytes(data)
+	list, err := libcni.NetworkConfFromBytes(data)
 	if err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	return libcni.ConfListFromConf(conf)
+	return list, nil
 }
 
 func (f *runtimeFlags) pluginPath() []string {

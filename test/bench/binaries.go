@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -141,7 +142,7 @@ func findFairlead(dir, scratch string) (string, error) {
 		return dir, nil
 	}
 	binary := filepath.Join(dir, "fairlead")
-	if _, err := os.Stat(binary); err != nil {
+	if _, err := os.Stat(binary); errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(os.Stderr, "bench: no %s and no plugins beside it: Fairlead is left out (make build)\n", binary)
 		return "", nil
 	}

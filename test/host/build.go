@@ -20,8 +20,9 @@ import (
 var Plugins = []string{"loopback", "bridge", "ptp", "macvlan", "ipvlan", "vlan", "dummy", "tap", "host-device", "vrf", "sbr", "tuning", "host-local", "static"}
 
 const (
-	module           = "github.com/fairlead-net/fairlead"
-	referencePath    = "github.com/containernetworking/plugins/plugins/..."
+	module        = "github.com/fairlead-net/fairlead"
+	referencePath = "github.com/containernetworking/plugins/plugins/..."
+	// ReferenceVersion is that of the reference plugins.
 	ReferenceVersion = "v1.10.0"
 )
 
