@@ -31,10 +31,17 @@ func (c *call) expected(st Statement, scope engine.Scope) ([]resource.Resource, 
 	if prev == nil || c.plugin.IPAM {
 		return list, nil
 	}
+	tuned, err := resource.TunedElsewhere(c.req.ContainerID, c.req.IfName)
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range list {
 		expectant, ok := r.(resource.Expectant)
 		if !ok {
 			continue
+		}
+		if tuned {
+			expectant.ExpectLink(c.req.IfName, "", resource.AnyMTU)
 		}
 		for _, i := range prev.Interfaces {
 			// A link of the host may have the name of the container's.

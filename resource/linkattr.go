@@ -52,7 +52,7 @@ func (a *LinkAttr) ExpectLink(name, mac string, mtu int) {
 	case name != a.Link:
 	case a.Attr == AttrMAC && mac != "":
 		a.expect = mac
-	case a.Attr == AttrMTU && mtu != 0:
+	case a.Attr == AttrMTU && mtu > 0:
 		a.expect = fmt.Sprint(mtu)
 	}
 }

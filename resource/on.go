@@ -89,9 +89,9 @@ func (d *drift) mac(link kernel.Link, want string) {
 	}
 }
 
-// mtu compares a link's MTU with want; 0 wants nothing.
+// mtu compares a link's MTU with want; 0 and AnyMTU want nothing.
 func (d *drift) mtu(link kernel.Link, want int) {
-	if want != 0 && link.MTU != want {
+	if want > 0 && link.MTU != want {
 		d.add("the mtu of %s is %d, want %d", link.Name, link.MTU, want)
 	}
 }
