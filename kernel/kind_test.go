@@ -126,8 +126,10 @@ func TestUnknownKind(t *testing.T) {
 	if err := n.AddLink(LinkSpec{Name: "a"}); !errors.Is(err, unix.EINVAL) {
 		t.Error(err)
 	}
-	must(t, n.AddTap(TapSpec{Name: "a"}))
-	if l := link(t, n, "a"); l.Info != UnknownKind("tun") {
+	// One that the kernel knows, and we do not describe.
+	br := addLink(t, n, LinkSpec{Name: "br0", Kind: BridgeKind{}})
+	must(t, n.AddLink(LinkSpec{Name: "a", Kind: UnknownKind("macvtap"), Parent: br.Index}))
+	if l := link(t, n, "a"); l.Info != UnknownKind("macvtap") {
 		t.Errorf("%+v", l)
 	}
 }
