@@ -60,6 +60,7 @@ func Run(t *testing.T, plugin cni.Plugin) {
 			facts := readFacts(t, base+".facts.json")
 			golden(t, plugin, conf, facts, ipam, base+".plan.json")
 			TestRule03UnknownKeepsKeys(t, plugin, conf, facts, ipam)
+			TestRule03DELKnowsNothing(t, plugin, conf, facts, ipam)
 		})
 	}
 	if !ran {
