@@ -56,7 +56,7 @@ func spec15(tr *trial) {
 			tr.h.MustRunIn(a.Netns, "ip", "link", "set", a.IfName, "address", "02:00:00:00:00:15")
 		}
 		tr.h.MustRunIn(a.Netns, "ip", "address", "add", "203.0.113.5/24", "dev", a.IfName)
-		tr.h.MustRunIn(a.Netns, "ip", "route", "add", "198.51.100.0/24", "via", "203.0.113.1")
+		tr.h.MustRunIn(a.Netns, "ip", "route", "add", "198.51.100.0/24", "via", "203.0.113.1", "dev", a.IfName)
 		ips, _ := r["ips"].([]any)
 		r["ips"] = append(ips, map[string]any{"address": "203.0.113.5/24", "interface": tr.addressOf})
 		routes, _ := r["routes"].([]any)

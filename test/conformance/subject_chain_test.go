@@ -75,3 +75,32 @@ func sbr() subject {
 	)
 	return s
 }
+
+// vrf comes after a plugin whose routes it moves.
+func vrf() subject {
+	first := macvlan()
+	s := after(first, "vrf", nil, "vrfname", "red", "table", 1001)
+	s.vm, s.prepare = true, first.prepare
+	for _, b := range inside() {
+		if b.name != "default route gone" { // it is elsewhere
+			s.breakages = append(s.breakages, b)
+		}
+	}
+	by := func(number int, name string, command ...string) breakage {
+		return breakage{number, name, nil, func(a host.Attachment, _ host.Result) {
+			a.Host.MustRunIn(a.Netns, "ip", command...)
+		}}
+	}
+	s.breakages = append(s.breakages,
+		by(16, "default route gone", "route", "del", "default", "table", "1001"),
+		by(17, "interface out of the VRF", "link", "set", s.ifName, "nomaster"),
+		by(17, "VRF gone", "link", "del", "red"),
+		by(17, "VRF down", "link", "set", "red", "down"),
+		breakage{17, "another table", nil, func(a host.Attachment, _ host.Result) {
+			a.Host.MustRunIn(a.Netns, "ip", "link", "del", "red")
+			a.Host.MustRunIn(a.Netns, "ip", "link", "add", "red", "up", "type", "vrf", "table", "1002")
+			a.Host.MustRunIn(a.Netns, "ip", "link", "set", a.IfName, "master", "red")
+		}},
+	)
+	return s
+}

@@ -108,6 +108,14 @@ func TestCase01ForcedRace(t *testing.T) {
 			}
 		}
 	}
+	for i, s := range suites {
+		sum := count{}
+		for _, c := range counts[i] {
+			sum.rounds, sum.failed, sum.twice = sum.rounds+c.rounds, sum.failed+c.failed, sum.twice+c.twice
+			sum.namespaces, sum.links = sum.namespaces+c.namespaces, sum.links+c.links
+		}
+		fmt.Fprintf(w, "all\t%s\t%d\t%d\t%d\t%d\t%d\n", s.name, sum.rounds, sum.failed, sum.twice, sum.namespaces, sum.links)
+	}
 	w.Flush()
 	t.Log("\n" + table.String())
 }
