@@ -12,17 +12,17 @@ import (
 
 // The error codes of the CNI specification, section "Error", and ours from 100.
 const (
-	CodeVersion          = types.ErrIncompatibleCNIVersion      // 1
-	CodeUnsupportedField = types.ErrUnsupportedField            // 2
-	CodeUnknownContainer = types.ErrUnknownContainer            // 3
-	CodeEnvironment      = types.ErrInvalidEnvironmentVariables // 4
-	CodeIO               = types.ErrIOFailure                   // 5
-	CodeDecode           = types.ErrDecodingFailure             // 6
-	CodeConfig           = types.ErrInvalidNetworkConfig        // 7
-	CodeNetns            = types.ErrInvalidNetNS                // 8
-	CodeTryAgain         = types.ErrTryAgainLater               // 11
-	CodeNotAvailable     = types.ErrPluginNotAvailable          // 50
-	CodeLimited          = types.ErrLimitedConnectivity         // 51
+	CodeVersion               = types.ErrIncompatibleCNIVersion      // 1
+	CodeUnsupportedField      = types.ErrUnsupportedField            // 2
+	CodeUnknownContainer      = types.ErrUnknownContainer            // 3
+	CodeEnvironment           = types.ErrInvalidEnvironmentVariables // 4
+	CodeIO                    = types.ErrIOFailure                   // 5
+	CodeDecode                = types.ErrDecodingFailure             // 6
+	CodeConfig                = types.ErrInvalidNetworkConfig        // 7
+	CodeNetns                 = types.ErrInvalidNetNS                // 8
+	CodeTryAgain              = types.ErrTryAgainLater               // 11
+	CodeNotAvailable     uint = 50
+	CodeLimited          uint = 51
 
 	// CodeFailed is for what the kernel, or a delegate without a code of its
 	// own, refused.
