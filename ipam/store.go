@@ -256,7 +256,9 @@ func waitFlock(ctx context.Context, sys files, fd, how int) error {
 	case <-ctx.Done():
 		// Nothing can call the waiter back: when it gets the lock it lets go.
 		go func() {
-			<-got
+			if err := <-got; err == nil {
+				_ = sys.flock(fd, unix.LOCK_UN)
+			}
 			_ = sys.close(fd)
 		}()
 		return errors.Join(engine.ErrBusy, ctx.Err())

@@ -55,7 +55,7 @@ func (a *Address) Observe(_ context.Context, env Env) (engine.State, error) {
 	}
 	ns, link, ok, err := a.find(env)
 	if err != nil || !ok {
-		return missing(err, "%s", a.Address)
+		return missing(err, a.Address)
 	}
 	all, err := ns.Addresses(link.Index)
 	if err != nil {
@@ -71,7 +71,7 @@ func (a *Address) Observe(_ context.Context, env Env) (engine.State, error) {
 		}
 		return d.state(), nil
 	}
-	return missing(nil, "%s", a.Address)
+	return missing(nil, a.Address)
 }
 
 func (a *Address) Remove(_ context.Context, env Env) error {

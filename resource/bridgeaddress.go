@@ -115,10 +115,10 @@ func absentUnless(err error) (engine.State, error) {
 }
 
 // missing is absentUnless, with words for what has no name of its own.
-func missing(err error, format string, args ...any) (engine.State, error) {
+func missing(err error, what fmt.Stringer) (engine.State, error) {
 	state, err := absentUnless(err)
 	if err == nil {
-		state.Detail = fmt.Sprintf(format, args...)
+		state.Detail = what.String()
 	}
 	return state, err
 }

@@ -94,14 +94,14 @@ func (r *Route) Observe(_ context.Context, env Env) (engine.State, error) {
 	}
 	ns, link, ok, err := r.find(env)
 	if err != nil || !ok {
-		return missing(err, "%s", r)
+		return missing(err, r)
 	}
 	found, ok, err := ns.Route(r.entry(link.Index))
 	if err == nil && !ok {
 		found, ok, err = r.elsewhere(ns, link.Index)
 	}
 	if err != nil || !ok {
-		return missing(err, "%s", r)
+		return missing(err, r)
 	}
 	var d drift
 	if r.MTU != 0 && found.MTU != r.MTU {
