@@ -1,6 +1,7 @@
 package chains
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,7 +11,8 @@ import (
 )
 
 // A damage is one thing that someone does to an attachment by hand. VETH stands
-// for the host's end of its pair.
+// for the host's end of its pair, VETHMAC for that one's MAC address, and MAC
+// for that of the container's end.
 type damage struct {
 	what string
 	by   []string // commands of ip in the container, or on the host
@@ -48,7 +50,10 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 			}
 			s.add(p.network)
 			s.healthy("added", p.network)
-			for _, d := range p.damages {
+			for i, d := range p.damages {
+				if i > 0 && p.damages[i-1].mend == nil {
+					s.anew(p.network)
+				}
 				s.suffer(p.network, d)
 			}
 			s.del(p.network)
@@ -58,7 +63,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 
 func (s *scene) suffer(n network, d damage) {
 	s.Helper()
-	name := strings.NewReplacer("VETH", s.veth(n))
+	name := s.names(n)
 	for _, command := range d.by {
 		s.do(name.Replace(command))
 	}
@@ -79,14 +84,21 @@ func (s *scene) suffer(n network, d damage) {
 	if testing.Verbose() {
 		s.Logf("%s: %s", d.what, message)
 	}
-	if d.mend == nil {
-		s.del(n)
-		s.add(n)
-	}
 	for _, command := range d.mend {
 		s.do(name.Replace(command))
 	}
-	s.healthy("mended, "+d.what, n)
+	if d.mend != nil {
+		s.healthy("mended, "+d.what, n)
+	}
+}
+
+// anew removes the network and adds it again.
+func (s *scene) anew(n network) {
+	s.Helper()
+	if err := s.cni.DelNetworkList(context.Background(), s.list(n), s.runtime(n)); err != nil {
+		s.Error(err)
+	}
+	s.add(n)
 }
 
 // do runs a command: of ip, or any one on the host or in the container.
@@ -102,16 +114,19 @@ func (s *scene) do(command string) {
 	}
 }
 
-// veth is the name of the first veth among the interfaces of the result that
-// are on the host; "" where there is none.
-func (s *scene) veth(n network) string {
+// names puts the interfaces of the result in the place of words.
+func (s *scene) names(n network) *strings.Replacer {
 	s.Helper()
+	var veth, vethMAC, mac string
 	for _, i := range s.result(n).Interfaces() {
-		if name := fmt.Sprint(i["name"]); i["sandbox"] == nil && strings.HasPrefix(name, "veth") {
-			return name
+		switch name := fmt.Sprint(i["name"]); {
+		case i["sandbox"] != nil:
+			mac = fmt.Sprint(i["mac"])
+		case strings.HasPrefix(name, "veth"):
+			veth, vethMAC = name, fmt.Sprint(i["mac"])
 		}
 	}
-	return "none"
+	return strings.NewReplacer("VETHMAC", vethMAC, "VETH", veth, "MAC address", "MAC address", "MAC", mac)
 }
 
 // result is what the last ADD of the list answered.

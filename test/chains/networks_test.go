@@ -166,7 +166,7 @@ func combinations() []combination {
 		routed(one(true, on("ipvlan", "61"), plugin("sbr")), bySource...),
 		stands(routed(several(one(true, on("macvlan", "61"), tuning("mac", mac), vrf("table", 1001)), "two networks, one VRF",
 			second(2, bridge("62"), vrf())),
-			"route get vrf red "+away+" from 10.61.0.5", "dev eth0 table 1001", "-br link show master red", "net2")),
+			"route get vrf red 10.61.0.9", "dev eth0 table 1001", "route get vrf red 10.62.0.9", "dev net2 table 1001")),
 		stands(routed(several(one(true, bridge("61")), "two networks, a VRF for the second",
 			second(2, on("macvlan", "62"), vrf())),
 			"route get "+away, "via 10.61.0.1 dev eth0", "route get vrf red "+away, "via 10.62.0.1 dev net2 table 1")),
