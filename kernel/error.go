@@ -64,20 +64,17 @@ func (n *Namespace) wrap(op, object string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if e := (*Error)(nil); errors.As(err, &e) && error(e) == err {
-		c := *e
+	switch known := err.(type) { //nolint:errorlint // what wraps one of these has words of its own
+	case *Error:
+		c := *known
 		if c.Op == "" {
 			c.Op, c.Object, c.Namespace = op, object, n.name
 		}
 		return &c
+	case unix.Errno:
+		return &Error{Op: op, Object: object, Namespace: n.name, Errno: known}
 	}
-	e := &Error{Op: op, Object: object, Namespace: n.name}
-	errors.As(err, &e.Errno)
-	if error(e.Errno) == err {
-		return e
-	}
-	e.err = err
-	return e
+	return &Error{Op: op, Object: object, Namespace: n.name, Errno: errnoOf(err), err: err}
 }
 
 // Interrupted says that a list changed while it was read, each time that it
