@@ -17,9 +17,14 @@ import (
 
 // journal opens the state directory for the operator's commands.
 func journal() (*engine.Journal, error) {
-	root, err := engine.FindStateDir(engine.StateDirs(os.Getenv))
+	dirs := engine.StateDirs(os.Getenv)
+	root, err := engine.FindStateDir(dirs)
 	if err != nil {
 		return nil, err
+	}
+	if root != dirs[0] {
+		// An empty list must not pass for a node without attachments.
+		fmt.Fprintf(os.Stderr, "fairlead: this is the state in %s; that in %s can't be used\n", root, dirs[0])
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

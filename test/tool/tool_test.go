@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -242,6 +243,22 @@ func TestListHistoryAndForget(t *testing.T) {
 	out := h.MustRun(binary(t), "gc", "--unused")
 	if !strings.Contains(out, "removed bridge br0") {
 		t.Errorf("gc --unused:\n%s", out)
+	}
+}
+
+// TestListSaysWhoseState it tells of: a user's own is empty, and the node's can't
+// be read.
+func TestListSaysWhoseState(t *testing.T) {
+	t.Parallel()
+	h := host.New(t)
+	h.MustRun(binary(t), "list")
+	h.MustRun("install", "-d", "-o", "65534", "/run/user/65534")
+	c := h.Command("setpriv", "--reuid", "65534", "--clear-groups", binary(t), "list")
+	c.Env = append(c.Env, "XDG_RUNTIME_DIR=/run/user/65534")
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	if err := c.Run(); err != nil || !strings.Contains(stderr.String(), "/run/user/65534/fairlead; that in /run/fairlead") {
+		t.Errorf("%v: %s", err, stderr.String())
 	}
 }
 
