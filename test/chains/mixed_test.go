@@ -1,3 +1,5 @@
+//go:build !vmtest
+
 package chains
 
 import (
@@ -24,9 +26,6 @@ func mixed(t *testing.T, reference ...string) string {
 // says nothing of it in its result, is not held against what we made.
 func TestRule14AnotherSuiteComesLater(t *testing.T) {
 	t.Parallel()
-	if host.InVM() {
-		return
-	}
 	for _, first := range []host.Config{on("macvlan", "61"), bridge("61"), ptp("61"), hostDevice("61"), plugin("tap", "ipam", hostLocal("61"))} {
 		for _, later := range []host.Config{tuning("mac", mac), plugin("sbr")} {
 			t.Run(first.Type()+"+"+later.Type(), func(t *testing.T) {
