@@ -100,6 +100,18 @@ func TestBridgeIgnoresRouterAdvertisements(t *testing.T) {
 	}
 }
 
+// A bridge of the operator's may be how the host itself gets its routes.
+func TestBridgeOfTheOperatorKeepsItsParameters(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	foreign(t, env)
+	noError(t, env.Host.SetSysctl("net/ipv6/conf/cni0/accept_ra", "2"))
+	made(t, env, newBridge())
+	if value, _, err := env.Host.Sysctl("net/ipv6/conf/cni0/accept_ra"); err != nil || value != "2" {
+		t.Errorf("accept_ra is %q, %v", value, err)
+	}
+}
+
 func TestBridgeDrift(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
