@@ -104,13 +104,17 @@ func OwnerOfAlias(alias string) (Owner, bool) {
 	if len(rest) > ownerLen && rest[ownerLen] != ' ' {
 		return "", false
 	}
-	owner := rest[:ownerLen]
-	for _, c := range owner {
+	return ParseOwner(rest[:ownerLen])
+}
+
+// ParseOwner takes an owner's name, such as that of a folder in the journal.
+func ParseOwner(name string) (Owner, bool) {
+	for _, c := range name {
 		if (c < 'a' || c > 'z') && (c < '2' || c > '7') {
 			return "", false
 		}
 	}
-	return Owner(owner), true
+	return Owner(name), len(name) == ownerLen
 }
 
 func lower32(b []byte) string {

@@ -35,8 +35,10 @@ func (j *Journal) Root() string { return j.root }
 
 func (j *Journal) attachmentsDir() string { return filepath.Join(j.root, "attachments") }
 
-func (j *Journal) dirOf(id attachment.ID) string {
-	return filepath.Join(j.attachmentsDir(), string(id.Owner()))
+func (j *Journal) dirOf(id attachment.ID) string { return j.dirOfOwner(id.Owner()) }
+
+func (j *Journal) dirOfOwner(owner attachment.Owner) string {
+	return filepath.Join(j.attachmentsDir(), string(owner))
 }
 
 // Verdict is what is to become of an entry that stands where an ADD wants to
@@ -312,8 +314,8 @@ func (j *Journal) Relock(e *Entry) (*Entry, error) {
 
 // Forget removes all entries of an attachment and nothing else: the operator's
 // way out where they can't be read. It returns their names.
-func (j *Journal) Forget(ctx context.Context, id attachment.ID) ([]string, error) {
-	dir := j.dirOf(id)
+func (j *Journal) Forget(ctx context.Context, owner attachment.Owner) ([]string, error) {
+	dir := j.dirOfOwner(owner)
 	names, err := entryNames(dir)
 	if err != nil {
 		return nil, err

@@ -229,7 +229,7 @@ func TestRules01And19WhatCannotBeReadIsKept(t *testing.T) {
 			if data, err := os.ReadFile(path); err != nil || string(data) != test.text {
 				t.Errorf("the entry was touched: %v", err)
 			}
-			if names, err := n.Journal.Forget(t.Context(), h.ID); err != nil || len(names) != 1 {
+			if names, err := n.Journal.Forget(t.Context(), h.ID.Owner()); err != nil || len(names) != 1 {
 				t.Errorf("forget: %q, %v", names, err)
 			}
 			n.wantClean(t)

@@ -166,7 +166,7 @@ func TestRule18TheLastUserTakesItAway(t *testing.T) {
 		{
 			name: "with one whose entry is gone", other: "alive",
 			before: func(t *testing.T, n *node) {
-				if _, err := n.Journal.Forget(t.Context(), attach("b", "2").ID); err != nil {
+				if _, err := n.Journal.Forget(t.Context(), attach("b", "2").ID.Owner()); err != nil {
 					t.Error(err)
 				}
 			},
@@ -352,7 +352,7 @@ func TestRestoredStackWithoutTheForgotten(t *testing.T) {
 	n.w.put("setting mtu", thingAt{Value: "1500"})
 	n.mustAdd(t, attach("a", "1"), mtu("9000"))
 	n.mustAdd(t, attach("b", "1"), mtu("9000"))
-	if names, err := n.Journal.Forget(t.Context(), attach("b", "1").ID); err != nil || len(names) != 1 {
+	if names, err := n.Journal.Forget(t.Context(), attach("b", "1").ID.Owner()); err != nil || len(names) != 1 {
 		t.Fatalf("forget: %q, %v", names, err)
 	}
 	n.mustDel(t, attach("a", "1"))

@@ -124,26 +124,45 @@ func firstError(errs ...error) error {
 
 func forgetCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "forget NETWORK CONTAINER INTERFACE",
+		Use:   "forget NETWORK CONTAINER INTERFACE | forget OWNER",
 		Short: "Drop the journal's record of an attachment, and touch nothing else",
 		Long: `Forget is the way out where a record can't be read, or was written by a later
 version: DEL then goes by the configuration. What the record alone knew of is left
-behind; try del first.`,
-		Args: exactly(3),
+behind; try del first. OWNER, the name of the record's folder, is for a record
+that does not tell whose it is.`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			owner, whose, err := ownerOf(args)
+			if err != nil {
+				return err
+			}
 			j, err := journal()
 			if err != nil {
 				return err
 			}
-			id := attachment.ID{Network: args[0], Container: args[1], IfName: args[2]}
-			names, err := j.Forget(cmd.Context(), id)
+			names, err := j.Forget(cmd.Context(), owner)
 			for _, name := range names {
-				fmt.Fprintf(cmd.OutOrStdout(), "forgot %s of %s\n", name, id)
+				fmt.Fprintf(cmd.OutOrStdout(), "forgot %s of %s\n", name, whose)
 			}
 			if err == nil && len(names) == 0 {
-				return fmt.Errorf("there is no record of %s", id)
+				return fmt.Errorf("there is no record of %s", whose)
 			}
 			return err
 		},
 	}
+}
+
+// ownerOf reads whose record is meant.
+func ownerOf(args []string) (owner attachment.Owner, whose string, err error) {
+	switch len(args) {
+	case 3:
+		id := attachment.ID{Network: args[0], Container: args[1], IfName: args[2]}
+		return id.Owner(), id.String(), nil
+	case 1:
+		if owner, ok := attachment.ParseOwner(args[0]); ok {
+			return owner, args[0], nil
+		}
+		return "", "", usagef("%q is no owner's name: 26 of a-z and 2-7", args[0])
+	}
+	return "", "", usagef("forget takes NETWORK CONTAINER INTERFACE, or OWNER")
 }

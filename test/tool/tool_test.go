@@ -71,6 +71,9 @@ func TestExitStatuses(t *testing.T) {
 		{[]string{"gc"}, 2, "--unused"},
 		{[]string{"plan", "/no/such/file"}, 1, "/no/such/file"},
 		{[]string{"forget", "net", "c", "eth0"}, 1, "no record"},
+		{[]string{"forget", "abcdefghijklmnopqrstuvwxyz"}, 1, "no record"},
+		{[]string{"forget", "../../../../../../etc/passwd"}, 2, "no owner"},
+		{[]string{"forget", "net", "c"}, 2, "OWNER"},
 	} {
 		cmd := exec.Command(binary(t), c.args...)
 		cmd.Env = append(os.Environ(), "FAIRLEAD_STATE_DIR="+filepath.Join(t.TempDir(), "state"))
@@ -260,6 +263,28 @@ func TestListSaysWhoseState(t *testing.T) {
 	if err := c.Run(); err != nil || !strings.Contains(stderr.String(), "/run/user/65534/fairlead; that in /run/fairlead") {
 		t.Errorf("%v: %s", err, stderr.String())
 	}
+}
+
+// TestForgetWhatTellsNobody: the record is nonsense; its file's path is all that
+// is known of it.
+func TestForgetWhatTellsNobody(t *testing.T) {
+	t.Parallel()
+	h := host.New(t)
+	h.WriteFile("/run/net.conflist", conflist)
+	h.MustRun(binary(t), "add", "/run/net.conflist", h.Netns("c1"), "--path", host.Build(t))
+	owner := h.ReadDir("/run/fairlead/attachments")[0]
+	for _, entry := range h.ReadDir("/run/fairlead/attachments/" + owner) {
+		h.WriteFile("/run/fairlead/attachments/"+owner+"/"+entry, "nonsense\n")
+	}
+	_, err := h.Command(binary(t), "list").Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || !strings.Contains(string(exit.Stderr), owner) {
+		t.Fatalf("list does not tell of the record: %v", err)
+	}
+	if out := h.MustRun(binary(t), "forget", owner); strings.Count(out, "forgot") != 2 {
+		t.Errorf("forget: %s", out)
+	}
+	h.MustRun(binary(t), "list")
 }
 
 // TestDemo is the first thing that a stranger runs.
