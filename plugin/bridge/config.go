@@ -56,6 +56,11 @@ func parse(req *cni.Request) (*config, error) {
 	if err := req.Decode(c); err != nil {
 		return nil, err
 	}
+	if req.Verb == cni.Del || req.Verb == cni.GC {
+		// What ADD refuses, or has come to, must not keep what is there. Nothing
+		// that is removed goes by the values that are checked below.
+		return c, nil
+	}
 	if c.IsDefaultGateway {
 		c.IsGateway = true
 	}
@@ -86,8 +91,9 @@ func (c *config) checkModes(req *cni.Request) error {
 		return cni.Errorf(cni.CodeConfig, "hairpinMode and promiscMode can't both be set")
 	case c.DisableContainerInterface && req.Conf.IPAM.Type != "":
 		return cni.Errorf(cni.CodeConfig, "disableContainerInterface leaves nothing to give an address to: ipam can't be set too")
-	case c.MTU < 0 || c.MTU > 65535:
-		return cni.Errorf(cni.CodeConfig, "mtu %d is not within 0 and 65535", c.MTU)
+	}
+	if err := cni.ValidateMTU(c.MTU); err != nil {
+		return err
 	}
 	return cni.ValidateMasqBackend(c.IPMasqBackend)
 }

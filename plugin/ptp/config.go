@@ -16,11 +16,14 @@ func parse(req *cni.Request) (*config, error) {
 	if err := req.Decode(c); err != nil {
 		return nil, err
 	}
+	if req.Verb == cni.Del || req.Verb == cni.GC {
+		return c, nil // what ADD refuses must not keep what is there
+	}
 	if req.Conf.IPAM.Type == "" {
 		return nil, cni.Errorf(cni.CodeConfig, "ptp wants ipam: it is nothing but a link between two addresses")
 	}
-	if c.MTU < 0 || c.MTU > 65535 {
-		return nil, cni.Errorf(cni.CodeConfig, "mtu %d is not within 0 and 65535", c.MTU)
+	if err := cni.ValidateMTU(c.MTU); err != nil {
+		return nil, err
 	}
 	return c, cni.ValidateMasqBackend(c.IPMasqBackend)
 }
