@@ -98,7 +98,7 @@ func (d *delegate) Observe(ctx context.Context, _ resource.Env) (engine.State, e
 		return engine.State{}, err
 	}
 	if err := d.caller.call(ctx, d.Type, path, d.request(Check, d.caller.config(d))); err != nil {
-		return engine.State{}, fmt.Errorf("CHECK of %s: %w", d.Type, err)
+		return engine.Told(fmt.Errorf("CHECK of %s: %w", d.Type, err)), nil
 	}
 	return engine.Present(), nil
 }

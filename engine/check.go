@@ -68,6 +68,8 @@ func checkOne[E any](ctx context.Context, env E, r Resource[E]) error {
 		return fmt.Errorf("%s: could not find out: %w", RefOf(r), err)
 	case state.Is == IsAbsent:
 		return fmt.Errorf("%s: missing%s", RefOf(r), detail(state))
+	case state.Is == IsDrifted && state.Cause != nil:
+		return fmt.Errorf("%s: %w", RefOf(r), state.Cause)
 	case state.Is == IsDrifted:
 		return fmt.Errorf("%s: changed%s", RefOf(r), detail(state))
 	case state.Is != IsPresent:

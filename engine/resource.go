@@ -52,6 +52,8 @@ type State struct {
 	Is Presence
 	// Detail says what differs: "mtu is 1400, want 1500". CHECK prints it.
 	Detail string
+	// Cause is another's word that something differs, with its code.
+	Cause error
 }
 
 // Absent is the observation that there is none.
@@ -62,6 +64,9 @@ func Present() State { return State{Is: IsPresent} }
 
 // Drifted is the observation that it is there, and differs.
 func Drifted(detail string) State { return State{Is: IsDrifted, Detail: detail} }
+
+// Told is Drifted by the word of another, who was asked and answered so.
+func Told(cause error) State { return State{Is: IsDrifted, Cause: cause} }
 
 // Needs is implemented by a resource that rests on others: they are removed
 // only once this one is proven gone, whatever the order of creation (rule 4:
