@@ -48,7 +48,7 @@ func (c *call) enter(_ context.Context, h engine.Header) (resource.Env, engine.S
 			scope, err = scopeOf(env)
 		}
 		if err == nil && !scope.Gone && scope.ID == h.Scope {
-			env.Warn = c.warnText
+			env.Recorded, env.Warn = true, c.warnText
 			return env, scope, leave, nil
 		}
 		if err != nil {
@@ -59,7 +59,8 @@ func (c *call) enter(_ context.Context, h engine.Header) (resource.Env, engine.S
 			return resource.Env{}, engine.Scope{}, func() {}, unknown
 		}
 	}
-	env.Container, env.Unknown, env.Warn = nil, unknown, c.warnText
+	env.Container, env.Unknown = nil, unknown
+	env.Recorded, env.Warn = true, c.warnText
 	return env, engine.Scope{Ref: resource.Sandbox, ID: h.Scope, Gone: unknown == nil}, leave, nil
 }
 

@@ -11,7 +11,7 @@ func ValidateMasqBackend(backend *string) error {
 	if backend == nil || *backend == resource.BackendNftables || *backend == resource.BackendIPTables {
 		return nil
 	}
-	return Errorf(CodeConfig, "ipMasqBackend %q is neither %s nor %s", *backend, resource.BackendNftables, resource.BackendIPTables)
+	return Errorf(CodeUnsupportedField, "ipMasqBackend %q is neither %s nor %s", *backend, resource.BackendNftables, resource.BackendIPTables)
 }
 
 // Masquerade states what ipMasq means for an IPAM result: by nftables, unless

@@ -21,9 +21,9 @@ const (
 	Version Verb = "VERSION"
 )
 
-// stdinMax bounds the configuration: 1 MiB. A runtime's prevResult has some
-// kilobytes.
-const stdinMax = 1 << 20
+// stdinMax bounds the configuration: 16 MiB. A runtime's prevResult has some
+// kilobytes, the valid attachments of a GC a hundred bytes each.
+const stdinMax = 16 << 20
 
 // Request is one call, decoded and validated.
 type Request struct {

@@ -18,6 +18,9 @@ type Env struct {
 	// that may be in it is taken for gone.
 	Container *kernel.Namespace
 	Unknown   error
+	// Recorded says that the journal tells what was made: what another suite may
+	// have made under this attachment's name is not looked for, then.
+	Recorded bool
 	// Claimed tells whether the journal knows of another attachment that has an
 	// interface of that name in the container. It may be nil.
 	Claimed func(ifName string) bool

@@ -202,3 +202,18 @@ func TestRule7UnknownContainer(t *testing.T) {
 		t.Errorf("At: %v", err)
 	}
 }
+
+// TestRule06RecordedPairIsNotAdopted: an ADD that died before it came to make its
+// pair, for the name was taken, must not take away what took it.
+func TestRule06RecordedPairIsNotAdopted(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	strange(t, env, "veth1a2b3c4d")
+	before := picture(t, env)
+	env.Recorded = true
+	noError(t, testVeth().Remove(t.Context(), env))
+	wantPicture(t, env, before)
+	env.Recorded = false
+	noError(t, testVeth().Remove(t.Context(), env))
+	wantState(t, env, testVeth(), engine.IsAbsent)
+}

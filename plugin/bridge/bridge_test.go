@@ -25,7 +25,7 @@ func TestCase07RefusedByADDNotByDEL(t *testing.T) {
 		"mtu":          {Conf: `, "mtu": -1`, Code: cni.CodeConfig, Says: "mtu -1"},
 		"modes":        {Conf: `, "hairpinMode": true, "promiscMode": true`, Code: cni.CodeConfig, Says: "hairpinMode and promiscMode"},
 		"no interface": {Conf: `, "disableContainerInterface": true, "ipam": {"type": "x"}`, Code: cni.CodeConfig, Says: "disableContainerInterface"},
-		"backend":      {Conf: `, "ipMasq": true, "ipMasqBackend": "ebtables"`, Code: cni.CodeConfig, Says: `ipMasqBackend "ebtables"`},
+		"backend":      {Conf: `, "ipMasq": true, "ipMasqBackend": "ebtables"`, Code: cni.CodeUnsupportedField, Says: `ipMasqBackend "ebtables"`},
 		"mac":          {Conf: `, "runtimeConfig": {"mac": "01:00:5e:00:00:01"}`, Code: cni.CodeConfig, Says: "01:00:5e:00:00:01"},
 		"MAC":          {Args: "MAC=letters", Code: cni.CodeConfig, Says: "letters"},
 		"types":        {Conf: `, "mtu": "1500"`, Code: cni.CodeDecode, Says: "mtu"},

@@ -19,7 +19,7 @@ func TestCase07RefusedByADDNotByDEL(t *testing.T) {
 	plantest.Refuses(t, Plugin(), true, map[string]plantest.Refusal{
 		"no ipam": {Code: cni.CodeConfig, Says: "ptp wants ipam"},
 		"mtu":     {Conf: `, "mtu": 70000, "ipam": {"type": "x"}`, Code: cni.CodeConfig, Says: "mtu 70000"},
-		"backend": {Conf: `, "ipMasqBackend": "ebtables", "ipam": {"type": "x"}`, Code: cni.CodeConfig, Says: `ipMasqBackend "ebtables"`},
+		"backend": {Conf: `, "ipMasqBackend": "ebtables", "ipam": {"type": "x"}`, Code: cni.CodeUnsupportedField, Says: `ipMasqBackend "ebtables"`},
 		"types":   {Conf: `, "ipMasq": 1, "ipam": {"type": "x"}`, Code: cni.CodeDecode, Says: "ipMasq"},
 	})
 }
