@@ -93,6 +93,8 @@ func scenarios() []scenario {
 			ops:    life, expect: expectation{ifName: "eth0", addresses: 1, defaultRoute: true, stays: true}},
 		{name: "sbr", about: "sbr of an interface that bridge made", plugin: "sbr", first: bridge + hostLocal,
 			config: `"type": "sbr"`, ops: life, expect: expectation{ifName: "eth0", addresses: 1, stays: true}},
+		scenario{name: "vrf", about: "vrf of an interface that bridge made", plugin: "vrf", first: bridge + hostLocal,
+			config: `"type": "vrf", "vrfname": "red"`, ops: life, expect: expectation{ifName: "eth0", addresses: 1, stays: true}}.inVM(),
 		{name: "loopback", about: "loopback", plugin: "loopback", config: `"type": "loopback"`,
 			ops: life, floor: floorLoopback, expect: expectation{ifName: "lo", addresses: 1}},
 		{name: "static", about: "static alone", plugin: "static", config: `"type": "bridge", ` + static, ops: life},
