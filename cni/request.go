@@ -45,6 +45,10 @@ func (r *Request) ID() attachment.ID {
 // Decode reads the configuration into v; errors have their CNI code.
 func (r *Request) Decode(v any) error { return decode(r.Stdin, v) }
 
+// Removes tells that the call only takes away: what ADD refuses, or has come to,
+// must not keep what is there. JSON of a wrong type is refused all the same.
+func (r *Request) Removes() bool { return r.Verb == Del || r.Verb == GC }
+
 // Arg reads a key of CNI_ARGS ("KEY=VALUE;KEY=VALUE"), in any case. Keys that
 // nobody asks for are ignored, whatever they are (rule 22).
 func (r *Request) Arg(key string) string {

@@ -15,10 +15,12 @@ type Refusal struct {
 	Args string // CNI_ARGS
 	Code uint
 	Says string // part of the message
+	// Nothing: DEL has nothing to remove, since ADD can't have made anything.
+	Nothing bool
 }
 
 // Refuses tests that a plugin says so, with the facts of the golden plans, and
-// that DEL goes on by what it can use where del is set.
+// that DEL and GC go on by what they can use where del is set.
 func Refuses(t *testing.T, plugin cni.Plugin, del bool, all map[string]Refusal) {
 	t.Helper()
 	for name, r := range all {
@@ -35,8 +37,12 @@ func Refuses(t *testing.T, plugin cni.Plugin, del bool, all map[string]Refusal) 
 			}
 			req.Verb, req.Netns = cni.Del, ""
 			list, err := cni.Plan(plugin, req, cni.Facts{}, cni.Known[*current.Result]{})
-			if err != nil || len(list) == 0 {
+			if err != nil || (len(list) == 0) != r.Nothing {
 				t.Errorf("DEL: %v, %v", list, err)
+			}
+			req.Verb, req.ContainerID, req.IfName, req.Args = cni.GC, "", "", ""
+			if _, err := cni.Plan(plugin, req, cni.Facts{}, cni.Known[*current.Result]{}); err != nil {
+				t.Errorf("GC: %v", err)
 			}
 		})
 	}

@@ -56,7 +56,7 @@ func parse(req *cni.Request) (*config, error) {
 	if err := req.Decode(c); err != nil {
 		return nil, err
 	}
-	if req.Verb == cni.Del || req.Verb == cni.GC {
+	if req.Removes() {
 		// What ADD refuses, or has come to, must not keep what is there. Nothing
 		// that is removed goes by the values that are checked below.
 		return c, nil

@@ -13,7 +13,7 @@ func Plugin() cni.Plugin {
 		Name:  "dummy",
 		About: "an interface that leads nowhere, to hold addresses",
 		Prepare: func(req *cni.Request) (cni.Statement, error) {
-			if req.Conf.IPAM.Type == "" && req.Verb != cni.Del {
+			if req.Conf.IPAM.Type == "" && !req.Removes() {
 				return nil, cni.Errorf(cni.CodeConfig, "dummy wants ipam: it is nothing but a place for addresses")
 			}
 			return &cni.Child{Base: cni.Base{Req: req}, Child: resource.NewDummy(req.ID())}, nil

@@ -36,7 +36,12 @@ func parse(req *cni.Request) (*config, error) {
 	if req.Verb == cni.Add && c.wanted() == (resource.DeviceSelector{}) {
 		return nil, cni.Errorf(cni.CodeConfig, "no device is named: one of device, hwaddr, kernelpath, pciBusID is wanted, or a deviceID from the runtime")
 	}
-	return c, c.validate()
+	err := c.validate()
+	if err != nil && req.Removes() {
+		// No device was moved by that. What is in the container has its mark.
+		return &config{UseInterfaceNetwork: c.UseInterfaceNetwork}, nil
+	}
+	return c, err
 }
 
 func (c *config) validate() error {

@@ -44,6 +44,27 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestCase07RefusedByADDNotByDEL: DEL without a journal looks for the device in
+// the container alone then.
+func TestCase07RefusedByADDNotByDEL(t *testing.T) {
+	t.Parallel()
+	plantest.Refuses(t, Plugin(), true, map[string]plantest.Refusal{
+		"none":       {Code: cni.CodeConfig, Says: "no device is named"},
+		"device":     {Conf: `, "device": "a/b"`, Code: cni.CodeConfig, Says: "device"},
+		"hwaddr":     {Conf: `, "device": "ens5", "hwaddr": "zz"`, Code: cni.CodeConfig, Says: "hwaddr"},
+		"kernelpath": {Conf: `, "kernelpath": "pci0000:00"`, Code: cni.CodeConfig, Says: "kernelpath"},
+		"pciBusID":   {Conf: `, "pciBusID": "../../x"`, Code: cni.CodeConfig, Says: "pciBusID"},
+		"deviceID":   {Conf: `, "runtimeConfig": {"deviceID": ".."}`, Code: cni.CodeConfig, Says: "deviceID"},
+		"types":      {Conf: `, "device": 7`, Code: cni.CodeDecode, Says: "device"},
+	})
+	for _, verb := range []cni.Verb{cni.Del, cni.GC} {
+		c, err := parse(request(verb, `, "device": "ens5", "hwaddr": "zz", "useInterfaceNetwork": true`))
+		if err != nil || c.wanted() != (resource.DeviceSelector{}) || !c.UseInterfaceNetwork {
+			t.Errorf("%s: %+v, %v", verb, c, err)
+		}
+	}
+}
+
 // TestOnlyADDNeedsTheDevice: a runtime that gives a device at ADD need not give
 // it again.
 func TestOnlyADDNeedsTheDevice(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 // a GC wants only the place where leases are: what has become wrong since ADD,
 // or made it fail, must not keep an address.
 func parse(req *cni.Request) (*ipam.Config, error) {
-	if req.Verb == cni.Del || req.Verb == cni.GC {
+	if req.Removes() {
 		return place(req)
 	}
 	var wire ipam.Wire

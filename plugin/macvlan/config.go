@@ -26,7 +26,7 @@ func parse(req *cni.Request) (*config, error) {
 	if err := req.Decode(c); err != nil {
 		return nil, err
 	}
-	if req.Verb == cni.Del {
+	if req.Removes() {
 		return c, nil // the interface is known by its name
 	}
 	modes := resource.MacvlanModes()

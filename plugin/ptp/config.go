@@ -16,7 +16,7 @@ func parse(req *cni.Request) (*config, error) {
 	if err := req.Decode(c); err != nil {
 		return nil, err
 	}
-	if req.Verb == cni.Del || req.Verb == cni.GC {
+	if req.Removes() {
 		return c, nil // what ADD refuses must not keep what is there
 	}
 	if req.Conf.IPAM.Type == "" {

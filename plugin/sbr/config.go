@@ -32,21 +32,31 @@ func parse(req *cni.Request) (*config, error) {
 	if err := req.Decode(c); err != nil {
 		return nil, err
 	}
-	if c.Table != nil {
-		if *c.Table < 1 || *c.Table > math.MaxUint32 {
-			return nil, fmt.Errorf("table %d is not within 1 and %d", *c.Table, math.MaxUint32)
+	for _, step := range []func(*cni.Request) error{c.readTable, c.readGateways, c.readSources} {
+		// A removal goes by what could be read.
+		if err := step(req); err != nil && !req.Removes() {
+			return nil, err
 		}
-		c.table, c.AddSourceHints = uint32(*c.Table), false
-	} else if err := c.readGateways(); err != nil {
-		return nil, err
 	}
-	if req.Conf.PrevResult == nil {
-		return c, nil
-	}
-	return c, c.readSources(req)
+	return c, nil
 }
 
-func (c *config) readGateways() error {
+func (c *config) readTable(*cni.Request) error {
+	if c.Table == nil {
+		return nil
+	}
+	if *c.Table < 1 || *c.Table > math.MaxUint32 {
+		return fmt.Errorf("table %d is not within 1 and %d", *c.Table, math.MaxUint32)
+	}
+	c.table, c.AddSourceHints = uint32(*c.Table), false
+	return nil
+}
+
+// readGateways leaves them out where the table is given: routes stay then.
+func (c *config) readGateways(*cni.Request) error {
+	if c.Table != nil {
+		return nil
+	}
 	for _, text := range c.Gateways {
 		gw, err := netip.ParseAddr(text)
 		if err != nil || gw.Zone() != "" {
@@ -75,6 +85,9 @@ func (c *config) gateway(v4 bool) netip.Addr {
 // none that it names.
 func (c *config) readSources(req *cni.Request) error {
 	prev := req.Conf.PrevResult
+	if prev == nil {
+		return nil
+	}
 	for _, ip := range prev.IPs {
 		if n := ip.Interface; n != nil && *n >= 0 && *n < len(prev.Interfaces) && prev.Interfaces[*n].Name != req.IfName {
 			continue

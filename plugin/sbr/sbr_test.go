@@ -24,6 +24,32 @@ func request(keys string) *cni.Request {
 	return plantest.Request([]byte(`{"cniVersion": "1.0.0", "name": "net", "type": "sbr"` + keys + `}`))
 }
 
+func TestCase07RefusedByADDNotByDEL(t *testing.T) {
+	t.Parallel()
+	plantest.Refuses(t, Plugin(), true, map[string]plantest.Refusal{
+		"gateways":    {Conf: `, "gateways": ["x"]`, Code: cni.CodeConfig, Says: `"x"`},
+		"one family":  {Conf: `, "gateways": ["10.0.0.1", "10.0.0.2"]`, Code: cni.CodeConfig, Says: "10.0.0.2"},
+		"table":       {Conf: `, "table": 0`, Code: cni.CodeConfig, Says: "table 0"},
+		"no address":  {Conf: `, "prevResult": {"cniVersion": "1.0.0"}`, Code: cni.CodeConfig, Says: "eth0"},
+		"table's end": {Conf: `, "table": 4294967296`, Code: cni.CodeConfig, Says: "4294967296"},
+		"types":       {Conf: `, "gateways": "x"`, Code: cni.CodeDecode, Says: "gateways"},
+	})
+}
+
+// TestCase07DELKnowsTheAddresses though a gateway is refused.
+func TestCase07DELKnowsTheAddresses(t *testing.T) {
+	t.Parallel()
+	req := request(`, "gateways": ["x"]` + prevResult)
+	req.Verb = cni.Del
+	list, err := cni.Plan(Plugin(), req, cni.Facts{}, cni.Known[*current.Result]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rules := list[0].(*resource.SourceRules); len(rules.Addresses) != 3 {
+		t.Errorf("%+v", rules)
+	}
+}
+
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

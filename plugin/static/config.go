@@ -47,7 +47,7 @@ type config struct {
 // parse reads the configuration. A DEL or a GC wants nothing of it: there is
 // nothing to take away.
 func parse(req *cni.Request) (*config, error) {
-	if req.Verb == cni.Del || req.Verb == cni.GC {
+	if req.Removes() {
 		return &config{}, nil
 	}
 	var w wire

@@ -35,6 +35,9 @@ func parse(req *cni.Request) (*config, error) {
 	if err := req.Decode(c); err != nil {
 		return nil, err
 	}
+	if req.Removes() {
+		return c, nil // the device is known by its name
+	}
 	if c.MTU < 0 || c.MTU > 65535 {
 		return nil, cni.Errorf(cni.CodeConfig, "mtu %d is not within 0 and 65535", c.MTU)
 	}

@@ -9,6 +9,19 @@ import (
 	"github.com/fairlead-net/fairlead/cni/plantest"
 )
 
+func TestCase07RefusedByADDNotByDEL(t *testing.T) {
+	t.Parallel()
+	plantest.Refuses(t, Plugin(), true, map[string]plantest.Refusal{
+		"mtu":            {Conf: `, "mtu": -1`, Code: cni.CodeConfig, Says: "mtu -1"},
+		"mtu of no link": {Conf: `, "mtu": 65536`, Code: cni.CodeConfig, Says: "mtu 65536"},
+		"mac":            {Conf: `, "mac": "x"`, Code: cni.CodeConfig, Says: "x"},
+		"MAC":            {Args: "MAC=02:00", Code: cni.CodeConfig, Says: "02:00"},
+		"bridge":         {Conf: `, "bridge": "a/b"`, Code: cni.CodeConfig, Says: "bridge"},
+		"selinuxContext": {Conf: `, "selinuxContext": "a\nb"`, Code: cni.CodeConfig, Says: "selinuxContext"},
+		"types":          {Conf: `, "owner": -1`, Code: cni.CodeDecode, Says: "owner"},
+	})
+}
+
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	plantest.Run(t, Plugin())

@@ -49,15 +49,29 @@ func parse(req *cni.Request) (*config, error) {
 	if c.DataDir == "" {
 		c.DataDir = defaultDataDir
 	}
-	if !filepath.IsAbs(c.DataDir) {
-		return nil, fmt.Errorf("dataDir %q is no absolute path", c.DataDir)
-	}
 	c.takeArgs(req)
-	var err error
-	if c.sysctls, err = merge(c.Sysctl, c.Args.CNI.Sysctl, req.IfName); err != nil {
-		return nil, err
+	for _, step := range []func(*cni.Request) error{c.checkDataDir, c.readSysctls, c.readAttrs} {
+		// A removal goes by what could be read.
+		if err := step(req); err != nil && !req.Removes() {
+			return nil, err
+		}
 	}
-	return c, c.readAttrs()
+	return c, nil
+}
+
+// checkDataDir empties one that can't be.
+func (c *config) checkDataDir(*cni.Request) error {
+	dir := c.DataDir
+	if filepath.IsAbs(dir) {
+		return nil
+	}
+	c.DataDir = ""
+	return fmt.Errorf("dataDir %q is no absolute path", dir)
+}
+
+func (c *config) readSysctls(req *cni.Request) (err error) {
+	c.sysctls, err = merge(c.Sysctl, c.Args.CNI.Sysctl, req.IfName)
+	return err
 }
 
 // takeArgs: what args.cni says counts most; of MAC addresses then the
@@ -86,7 +100,7 @@ func override[T any](value, by *T) {
 	}
 }
 
-func (c *config) readAttrs() error {
+func (c *config) readAttrs(*cni.Request) error {
 	c.attrs = map[resource.Attribute]string{}
 	mac, err := cni.ParseMAC(c.MAC)
 	if err != nil {

@@ -77,8 +77,12 @@ func (c *config) check(allowed resource.AllowList) error {
 }
 
 // attrs are those that are asked for. At DEL they are all, since it may be
-// asked for less than at ADD (a runtime's MAC address); the file knows.
+// asked for less than at ADD (a runtime's MAC address); the file knows. Without
+// a folder for it there are none: ADD can't have set any.
 func (s *statement) attrs() []resource.Resource {
+	if s.conf.DataDir == "" {
+		return nil
+	}
 	backup := &resource.LinkBackup{
 		Path: filepath.Join(s.conf.DataDir, s.Req.ContainerID+"_"+s.Req.IfName+".json"), Link: s.Req.IfName,
 	}

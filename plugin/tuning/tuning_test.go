@@ -83,6 +83,19 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+func TestCase07RefusedByADDNotByDEL(t *testing.T) {
+	t.Parallel()
+	plantest.Refuses(t, Plugin(), true, map[string]plantest.Refusal{
+		"mac":     {Conf: `, "mac": "x"`, Code: cni.CodeConfig, Says: "x"},
+		"MAC":     {Args: "MAC=02:00", Code: cni.CodeConfig, Says: "02:00"},
+		"mtu":     {Conf: `, "mtu": -1`, Code: cni.CodeConfig, Says: "mtu -1"},
+		"txQLen":  {Conf: `, "txQLen": -1`, Code: cni.CodeConfig, Says: "txQLen -1"},
+		"sysctl":  {Conf: `, "sysctl": {"kernel.pid_max": "5"}`, Code: cni.CodeConfig, Says: "kernel.pid_max"},
+		"dataDir": {Conf: `, "dataDir": "run", "mtu": 1400`, Code: cni.CodeConfig, Says: "run", Nothing: true},
+		"types":   {Conf: `, "mtu": "1400"`, Code: cni.CodeDecode, Says: "mtu"},
+	})
+}
+
 // TestSysctls: what reaches further is set first, args count more, and the
 // placeholder stands for a name that may have dots.
 func TestSysctls(t *testing.T) {

@@ -18,14 +18,28 @@ func parse(req *cni.Request) (*config, error) {
 	if err := req.Decode(c); err != nil {
 		return nil, err
 	}
-	if c.VRFName == "" {
-		return nil, fmt.Errorf("vrfname is missing")
+	err := c.checkName()
+	if req.Removes() {
+		if err != nil {
+			c.VRFName = "" // no VRF can have it, so there is nothing to remove
+		}
+		return c, nil
 	}
-	if err := cni.ValidateIfName(c.VRFName); err != nil {
-		return nil, fmt.Errorf("vrfname: %w", err)
+	if err != nil {
+		return nil, err
 	}
 	if resource.KernelTable(c.Table) {
 		return nil, fmt.Errorf("table %d is one that the kernel uses by itself: 253 to 255 can't be a VRF's", c.Table)
 	}
 	return c, nil
+}
+
+func (c *config) checkName() error {
+	if c.VRFName == "" {
+		return fmt.Errorf("vrfname is missing")
+	}
+	if err := cni.ValidateIfName(c.VRFName); err != nil {
+		return fmt.Errorf("vrfname: %w", err)
+	}
+	return nil
 }

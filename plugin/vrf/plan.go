@@ -34,6 +34,9 @@ func (s *statement) Facts() []cni.Fact {
 
 // Link is the VRF, and that the interface is in it.
 func (s *statement) Link(facts cni.Facts) ([]resource.Resource, error) {
+	if s.conf.VRFName == "" {
+		return nil, nil
+	}
 	table := s.conf.Table
 	if table == 0 {
 		if _, err := facts.Get(resource.VRFTableName, &table); err != nil {

@@ -15,6 +15,16 @@ func TestPlans(t *testing.T) {
 	plantest.Run(t, Plugin())
 }
 
+func TestCase07RefusedByADDNotByDEL(t *testing.T) {
+	t.Parallel()
+	plantest.Refuses(t, Plugin(), true, map[string]plantest.Refusal{
+		"no name": {Conf: `, "table": 5`, Code: cni.CodeConfig, Says: "vrfname", Nothing: true},
+		"name":    {Conf: `, "vrfname": "a/b"`, Code: cni.CodeConfig, Says: "vrfname", Nothing: true},
+		"table":   {Conf: `, "vrfname": "red", "table": 254`, Code: cni.CodeConfig, Says: "254"},
+		"types":   {Conf: `, "vrfname": "red", "table": "5"`, Code: cni.CodeDecode, Says: "table"},
+	})
+}
+
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
