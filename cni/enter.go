@@ -90,24 +90,28 @@ func (c *call) here() (resource.Env, engine.Scope, string, func(), error) {
 		return resource.Env{}, engine.Scope{}, "", func() {}, err
 	}
 	env.Warn = c.warnText
-	env.Claimed = func(ifName string) bool { return c.claimed(scope, ifName) }
+	env.Claimed = func(ifName string) (bool, error) { return c.claimed(scope, ifName) }
 	return env, scope, string(absence), leave, nil
 }
 
 // claimed tells whether another attachment has the interface in the namespace.
 // It reads the whole journal: it is for the rare case where a link that nobody
-// could mark has to be told from another's (case 15).
-func (c *call) claimed(scope engine.Scope, ifName string) bool {
+// could mark has to be told from another's (case 15). An entry of another's that
+// can't be read may be the one that has it.
+func (c *call) claimed(scope engine.Scope, ifName string) (bool, error) {
 	if c.engine.Journal == nil || scope.Gone {
-		return false
+		return false, nil
 	}
-	entries, err := c.engine.Journal.All()
+	entries, err := c.engine.Journal.Others(c.req.ID())
+	if slices.ContainsFunc(entries, func(e *engine.Entry) bool {
+		return e.Header.Boot == c.engine.Journal.Boot && e.Header.Scope == scope.ID && e.Header.ID.IfName == ifName
+	}) {
+		return true, nil
+	}
 	if err != nil {
-		c.warn("read the journal: %v", err) // those that can be read count
+		return false, fmt.Errorf("read the journal (see 'fairlead forget'): %w", err)
 	}
-	return slices.ContainsFunc(entries, func(e *engine.Entry) bool {
-		return e.Header.Boot == c.engine.Journal.Boot && e.Header.Scope == scope.ID && e.Header.ID.IfName == ifName && e.Header.ID != c.req.ID()
-	})
+	return false, nil
 }
 
 // overridden is the reference suite's way to allow the host's own namespace.

@@ -203,12 +203,19 @@ func (j *Journal) Entries(id attachment.ID) ([]*Entry, error) {
 
 // All reads every entry in the journal, as Entries does.
 func (j *Journal) All() ([]*Entry, error) {
-	all, errs := j.read()
+	all, errs := j.read("")
 	return all, errors.Join(errs...)
 }
 
-// read is All, with the errors apart from each other.
-func (j *Journal) read() (all []*Entry, errs []error) {
+// Others reads every entry but those of an attachment, as Entries does.
+func (j *Journal) Others(id attachment.ID) ([]*Entry, error) {
+	all, errs := j.read(j.dirOf(id))
+	return all, errors.Join(errs...)
+}
+
+// read is All, with the errors apart from each other, less one attachment's
+// folder.
+func (j *Journal) read(but string) (all []*Entry, errs []error) {
 	owners, err := os.ReadDir(j.attachmentsDir())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -217,7 +224,11 @@ func (j *Journal) read() (all []*Entry, errs []error) {
 		return nil, []error{fmt.Errorf("list journal: %w", err)}
 	}
 	for _, owner := range owners {
-		entries, unread := readAll(filepath.Join(j.attachmentsDir(), owner.Name()))
+		dir := filepath.Join(j.attachmentsDir(), owner.Name())
+		if dir == but {
+			continue
+		}
+		entries, unread := readAll(dir)
 		all, errs = append(all, entries...), append(errs, unread...)
 	}
 	return all, errs

@@ -25,7 +25,7 @@ type Swept struct {
 func (e *Engine[E]) Sweep(ctx context.Context, match, valid func(Header) bool, force bool) (Swept, error) {
 	var swept Swept
 	errs := []error{e.Journal.dropEmpty()}
-	entries, failed := e.Journal.read()
+	entries, failed := e.Journal.read("")
 	for _, err := range failed {
 		if notForUs(err) {
 			swept.Unread = append(swept.Unread, err)

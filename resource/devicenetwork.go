@@ -84,16 +84,18 @@ func (n *DeviceNetwork) Remove(_ context.Context, env Env) error {
 // find gives the device, by the index that Create saw; without that, by its
 // name and mark.
 func (n *DeviceNetwork) find(env Env, ns *kernel.Namespace) (*kernel.Link, error) {
-	var link kernel.Link
-	var ok bool
-	var err error
 	if n.Index != 0 {
-		link, ok, err = ns.LinkByIndex(n.Index)
-	} else {
-		link, ok, err = ns.Link(n.Name)
-		ok = ok && link.Name == n.Name && homeOf(link) != "" && !env.claimed(n.Name)
+		link, ok, err := ns.LinkByIndex(n.Index)
+		if err != nil || !ok {
+			return nil, err
+		}
+		return &link, nil
 	}
-	if err != nil || !ok {
+	link, ok, err := ns.Link(n.Name)
+	if err != nil || !ok || link.Name != n.Name || homeOf(link) == "" {
+		return nil, err
+	}
+	if claimed, err := env.claimed(n.Name); err != nil || claimed {
 		return nil, err
 	}
 	return &link, nil

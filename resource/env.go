@@ -22,13 +22,23 @@ type Env struct {
 	// have made under this attachment's name is not looked for, then.
 	Recorded bool
 	// Claimed tells whether the journal knows of another attachment that has an
-	// interface of that name in the container. It may be nil.
-	Claimed func(ifName string) bool
+	// interface of that name in the container; an error where that could not be
+	// found out. It may be nil.
+	Claimed func(ifName string) (bool, error)
 	// Warn tells a person what the protocol has no place for. It may be nil.
 	Warn func(text string)
 }
 
-func (e Env) claimed(ifName string) bool { return e.Claimed != nil && e.Claimed(ifName) }
+func (e Env) claimed(ifName string) (bool, error) {
+	if e.Claimed == nil {
+		return false, nil
+	}
+	claimed, err := e.Claimed(ifName)
+	if err != nil {
+		return false, fmt.Errorf("find out whether another attachment has %s: %w", ifName, err)
+	}
+	return claimed, nil
+}
 
 func (e Env) warn(format string, args ...any) {
 	if e.Warn != nil {

@@ -338,6 +338,36 @@ func TestCase15DeviceOfAnother(t *testing.T) {
 	}
 }
 
+// TestCase15DeviceClaimed: another attachment's device is left alone, and one of
+// which nobody can say whose it is.
+func TestCase15DeviceClaimed(t *testing.T) {
+	t.Parallel()
+	unread := errors.New("an entry is unread")
+	for name, answer := range map[string]struct {
+		claimed bool
+		err     error
+	}{"claimed": {true, nil}, "unknown": {false, unread}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := newEnv(t)
+			withDevice(t, env)
+			moved(t, env)
+			noError(t, env.Container.AddAddress(kernel.Address{Link: link(t, env.Container, "eth0").Index, Prefix: netip.MustParsePrefix("192.0.2.1/24")}))
+			before := picture(t, env)
+			env.Claimed = func(string) (bool, error) { return answer.claimed, answer.err }
+			for _, r := range []Resource{&DeviceNetwork{Name: "eth0"}, NewMovedDevice(testID, DeviceSelector{Name: "ens5"}, HostDevice{})} {
+				if err := r.Remove(context.Background(), env); !errors.Is(err, answer.err) {
+					t.Errorf("remove %s: %v", r.Kind(), err)
+				}
+				wantPicture(t, env, before)
+				if state, err := r.Observe(context.Background(), env); !errors.Is(err, answer.err) || err == nil && state.Is != engine.IsAbsent {
+					t.Errorf("observe %s: %v, %v", r.Kind(), state, err)
+				}
+			}
+		})
+	}
+}
+
 // TestMovedDeviceIdle: a userspace driver has it.
 func TestMovedDeviceIdle(t *testing.T) {
 	t.Parallel()

@@ -45,8 +45,11 @@ func (m *MovedDevice) inContainer(env Env) (*kernel.Link, *Device, error) {
 			return nil, nil, err
 		}
 		home := homeOf(link)
-		if home == "" || env.claimed(m.Name) {
+		if home == "" {
 			return nil, nil, nil
+		}
+		if claimed, err := env.claimed(m.Name); err != nil || claimed {
+			return nil, nil, err
 		}
 		was := newDevice(link, "")
 		// Whether it was up is not known: it stays down, as with the reference.
