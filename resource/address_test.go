@@ -92,7 +92,7 @@ func TestCase17NamespaceNotAtHand(t *testing.T) {
 	ctx := context.Background()
 	on := testVeth().Guest()
 	for _, r := range []Resource{
-		testAddress("10.1.0.5/16"), testRoute("10.9.0.0/16", "10.1.0.1"), &LinkUp{On: on}, &Loopback{}, &BridgePort{On: on},
+		testAddress("10.1.0.5/16"), testRoute("10.9.0.0/16", "10.1.0.1"), &LinkUp{On: on}, &Loopback{Saved: true}, &BridgePort{On: on},
 	} {
 		if err := r.Remove(ctx, env); err == nil {
 			t.Errorf("%s: removed", engine.RefOf(r))

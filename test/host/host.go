@@ -91,7 +91,21 @@ func (h *Host) furnish() error {
 	for id := range mounts {
 		h.inherited[id] = true
 	}
+	if err := forwardNothing(); err != nil {
+		return err
+	}
 	return setUp("lo")
+}
+
+// forwardNothing: a new namespace takes these over from the machine's own, and a
+// test must not depend on what that has.
+func forwardNothing() error {
+	for _, name := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
+		if err := os.WriteFile("/proc/sys/net/"+name, []byte("0"), 0); err != nil {
+			return fmt.Errorf("forward nothing: %w", err)
+		}
+	}
+	return nil
 }
 
 // Do runs f on the host's thread and waits for it. Children that f starts
