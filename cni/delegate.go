@@ -28,8 +28,7 @@ type delegate struct {
 	RestsOn []engine.Ref `json:"restsOn,omitempty"`
 
 	// Path is where the plugin was found at ADD; a DEL without CNI_PATH uses it.
-	Path   string          `json:"path,omitempty"`
-	Result json.RawMessage `json:"result,omitempty"`
+	Path string `json:"path,omitempty"`
 
 	caller *caller
 	ipam   bool
@@ -84,10 +83,6 @@ func (d *delegate) Create(ctx context.Context, _ resource.Env) error {
 		return err
 	}
 	d.result = result
-	d.Result, err = json.Marshal(result)
-	if err != nil {
-		return engine.Partial(fmt.Errorf("keep result of %s: %w", d.Type, err))
-	}
 	return nil
 }
 

@@ -30,6 +30,10 @@ func TestSpec31DelegateHearsTodaysEnvironment(t *testing.T) {
 		if code, out := d.call(Add, conf); code != 0 {
 			t.Fatal(out)
 		}
+		entry, err := os.ReadFile(d.entries(t)[0])
+		if err != nil || !strings.Contains(string(entry), `"delegate.1"`) || strings.Contains(string(entry), "10.0.0.2") {
+			t.Errorf("a result that nobody reads is in the record, or no delegate is (%v): %s", err, entry)
+		}
 		d.vars["CNI_NETNS"], d.vars["CNI_ARGS"] = "", ""
 		if said {
 			other := strings.Replace(path, "/proc/", "/proc/self/../", 1)

@@ -52,7 +52,8 @@ func benchIn(tb testing.TB, dir string) *bench {
 		tb.Fatal(err)
 	}
 	b := &bench{TB: tb, tap: &tap{}, boot: filepath.Join(dir, "boot_id")}
-	b.Store = s.WithBootIDFile(b.boot)
+	s.bootFile = b.boot
+	b.Store = s
 	b.sys = b.tap
 	b.reboot("boot-one")
 	return b

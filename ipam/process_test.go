@@ -42,7 +42,7 @@ func child(job []string) error {
 	if err != nil {
 		return err
 	}
-	s = s.WithBootIDFile(job[2])
+	s.bootFile = job[2]
 	from, _ := strconv.Atoi(job[3])
 	to, _ := strconv.Atoi(job[4])
 	set, err := ParseRangeSet([]WireRange{{Subnet: "10.0.0.0/24"}})

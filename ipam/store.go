@@ -32,14 +32,6 @@ func Open(dataDir, network string) (*Store, error) {
 	return &Store{dataDir: filepath.Clean(dataDir), network: network, bootFile: bootIDFile, sys: disk{}}, nil
 }
 
-// WithBootIDFile gives the same store with the running boot's identity read
-// from another file, for tests of a reboot.
-func (s *Store) WithBootIDFile(path string) *Store {
-	c := *s
-	c.bootFile = path
-	return &c
-}
-
 // Dir is the folder that holds the leases.
 func (s *Store) Dir() string { return filepath.Join(s.dataDir, s.network) }
 

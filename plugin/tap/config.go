@@ -38,8 +38,8 @@ func parse(req *cni.Request) (*config, error) {
 	if req.Removes() {
 		return c, nil // the device is known by its name
 	}
-	if c.MTU < 0 || c.MTU > 65535 {
-		return nil, cni.Errorf(cni.CodeConfig, "mtu %d is not within 0 and 65535", c.MTU)
+	if err := cni.ValidateMTU(c.MTU); err != nil {
+		return nil, err
 	}
 	if c.Bridge != "" {
 		if err := cni.ValidateIfName(c.Bridge); err != nil {
