@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	current "github.com/containernetworking/cni/pkg/types/100"
 
@@ -55,7 +56,8 @@ func (c *call) expected(st Statement, scope engine.Scope) ([]resource.Resource, 
 }
 
 // handedOn tells whether prevResult still has each address that an IPAM plugin
-// gave (spec 14).
+// gave (spec 14), and its gateway. One that the plugin gave none for may have
+// got one since: the interface's plugin fills in its own.
 func (c *call) handedOn(st Statement, made []resource.Resource) error {
 	prev := c.req.Conf.PrevResult
 	if prev == nil {
@@ -65,14 +67,18 @@ func (c *call) handedOn(st Statement, made []resource.Resource) error {
 	if err != nil {
 		return err
 	}
-	has := make(map[string]bool, len(prev.IPs))
+	has := make(map[string]net.IP, len(prev.IPs))
 	for _, ip := range prev.IPs {
-		has[ip.Address.String()] = true
+		has[ip.Address.String()] = ip.Gateway
 	}
 	var errs []error
 	for _, ip := range given.IPs {
-		if !has[ip.Address.String()] {
+		gateway, ok := has[ip.Address.String()]
+		switch {
+		case !ok:
 			errs = append(errs, fmt.Errorf("address %s: given, but missing in prevResult", ip.Address.String()))
+		case c.plugin.CheckGateways && ip.Gateway != nil && !ip.Gateway.Equal(gateway):
+			errs = append(errs, fmt.Errorf("address %s: given with the gateway %s, but prevResult has %s", ip.Address.String(), ip.Gateway, gateway))
 		}
 	}
 	return errors.Join(errs...)

@@ -19,6 +19,9 @@ type Plugin struct {
 	// IPAM: the result is addresses for another plugin to configure. What is in
 	// the container is that one's to check.
 	IPAM bool
+	// CheckGateways: CHECK of this IPAM plugin compares gateways too. The
+	// reference suite does so with those that a configuration names.
+	CheckGateways bool
 	// Prepare decodes the configuration and validates it: pure, no look-ups.
 	// For GC and STATUS the request names no container.
 	Prepare func(*Request) (Statement, error)

@@ -13,9 +13,10 @@ import (
 // Plugin is the static plugin.
 func Plugin() cni.Plugin {
 	return cni.Plugin{
-		Name:  "static",
-		IPAM:  true,
-		About: "addresses that the configuration or the runtime names",
+		Name:          "static",
+		IPAM:          true,
+		CheckGateways: true,
+		About:         "addresses that the configuration or the runtime names",
 		Prepare: func(req *cni.Request) (cni.Statement, error) {
 			conf, err := parse(req)
 			if err != nil {

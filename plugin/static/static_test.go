@@ -1,6 +1,7 @@
 package static
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/fairlead-net/fairlead/cni"
 	"github.com/fairlead-net/fairlead/cni/plantest"
+	"github.com/fairlead-net/fairlead/resource"
 )
 
 func TestPlans(t *testing.T) {
@@ -141,6 +143,46 @@ func TestSpec3DELWithABrokenConfiguration(t *testing.T) {
 				t.Errorf("%s with %s: %v", verb, conf, err)
 			}
 		}
+	}
+}
+
+// TestSpec14CheckComparesGateways: those that are named must be in prevResult;
+// where none is, the interface's plugin may have filled in its own.
+func TestSpec14CheckComparesGateways(t *testing.T) {
+	t.Parallel()
+	const named = `"address":"10.0.0.7/24","gateway":"10.0.0.1"`
+	for name, c := range map[string]struct {
+		conf, prev string
+		says       string // "": CHECK succeeds
+	}{
+		"as named":      {named, named, ""},
+		"IPv6":          {`"address":"fd00::7/64","gateway":"fd00::1"`, `"address":"fd00::7/64","gateway":"fd00:0::1"`, ""},
+		"another":       {named, `"address":"10.0.0.7/24","gateway":"10.0.0.2"`, "10.0.0.2"},
+		"none any more": {named, `"address":"10.0.0.7/24"`, "10.0.0.1"},
+		"filled in":     {`"address":"10.0.0.7/24"`, named, ""},
+		"no address":    {named, `"address":"10.0.0.8/24","gateway":"10.0.0.1"`, "10.0.0.7/24"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			vars := map[string]string{
+				"CNI_COMMAND": "CHECK", "CNI_CONTAINERID": "c0ffee", "CNI_IFNAME": "eth0",
+				// No namespace is touched: any will do.
+				"CNI_NETNS": "/proc/self/ns/net", "CNI_NETNS_OVERRIDE": "1", "FAIRLEAD_STATE_DIR": t.TempDir(),
+			}
+			var out, said bytes.Buffer
+			runner := cni.Runner{
+				Plugins: func(string) (cni.Plugin, bool) { return Plugin(), true },
+				Kinds:   resource.Kinds,
+				Getenv:  func(key string) string { return vars[key] },
+				Stdin: strings.NewReader(`{"cniVersion":"1.0.0","name":"net","type":"bridge","ipam":{"type":"static","addresses":[{` + c.conf +
+					`}]},"prevResult":{"cniVersion":"1.0.0","ips":[{` + c.prev + `}]}}`),
+				Stdout: &out, Stderr: &said,
+			}
+			code := runner.Main("static")
+			if (code == 0) != (c.says == "") || !strings.Contains(out.String(), c.says) {
+				t.Errorf("%d: %s%s, want %q", code, &out, &said, c.says)
+			}
+		})
 	}
 }
 
