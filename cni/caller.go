@@ -21,6 +21,8 @@ type caller struct {
 	path   []string // CNI_PATH; may be empty at DEL
 	// now is the call at hand.
 	now *Request
+	// from is the call that has delegates.
+	from *call
 	// today has the delegations of the call at hand, where it is the same
 	// configuration as at ADD: CHECK and DEL get its prevResult.
 	today   []Delegation
@@ -83,7 +85,7 @@ func (c *caller) ours(typ, path string) (Plugin, bool) {
 // add calls ADD and gives the result.
 func (c *caller) add(ctx context.Context, typ, path string, req *Request) (*current.Result, error) {
 	if plugin, ok := c.ours(typ, path); ok {
-		return c.runner.inProcess(ctx, plugin, req)
+		return c.runner.inProcess(ctx, plugin, req, c.from)
 	}
 	out, err := c.exec(ctx, path, req)
 	if err != nil {
@@ -108,7 +110,7 @@ func (c *caller) add(ctx context.Context, typ, path string, req *Request) (*curr
 // call calls a verb that has no result.
 func (c *caller) call(ctx context.Context, typ, path string, req *Request) error {
 	if plugin, ok := c.ours(typ, path); ok {
-		_, err := c.runner.inProcess(ctx, plugin, req)
+		_, err := c.runner.inProcess(ctx, plugin, req, c.from)
 		return err
 	}
 	_, err := c.exec(ctx, path, req)

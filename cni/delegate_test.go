@@ -75,7 +75,7 @@ func TestDelegateInProcessSaysWhatAnExecutedOneCan(t *testing.T) {
 		result, err := d.runner.inProcess(context.Background(), plugin, &Request{
 			Verb: Add, ContainerID: "c1", IfName: "eth0", Netns: d.vars["CNI_NETNS"],
 			Stdin: []byte(`{"cniVersion":"` + version + `","name":"` + "n" + version + `","type":"talker"}`),
-		})
+		}, nil)
 		if err != nil || len(result.IPs) != 1 || len(result.Routes) != routes {
 			t.Errorf("%s: %v, %v; want %d routes", version, result, err, routes)
 		}

@@ -43,7 +43,7 @@ func (c *call) enter(_ context.Context, h engine.Header) (resource.Env, engine.S
 		leave()
 		var scope engine.Scope
 		var err error
-		env, _, leave, err = resource.Open(path)
+		env, _, leave, err = c.openAt(path)
 		if err == nil {
 			scope, err = scopeOf(env)
 		}
@@ -69,7 +69,7 @@ var errHostNetns = errors.New("it is the host's own namespace")
 // here opens the namespaces of the request at hand. The host's own as the
 // container's is refused before anything is touched (rule 22).
 func (c *call) here() (resource.Env, engine.Scope, string, func(), error) {
-	env, absence, leave, err := resource.Open(c.req.Netns)
+	env, absence, leave, err := c.openAt(c.req.Netns)
 	if err != nil {
 		leave()
 		return resource.Env{}, engine.Scope{}, "", func() {}, Errorf(CodeNetns, "open CNI_NETNS: %w", err)
@@ -89,9 +89,24 @@ func (c *call) here() (resource.Env, engine.Scope, string, func(), error) {
 		leave()
 		return resource.Env{}, engine.Scope{}, "", func() {}, err
 	}
+	if c.opened == nil {
+		c.opened = &opened{c.req.Netns, env, absence}
+		closer := leave
+		leave = func() { c.opened = nil; closer() }
+	}
 	env.Warn = c.warnText
 	env.Claimed = func(ifName string) (bool, error) { return c.claimed(scope, ifName) }
-	return env, scope, string(absence), leave, nil
+	return env, scope, absence, leave, nil
+}
+
+// openAt opens the namespaces of an attachment whose container's is at path,
+// unless the call has them open.
+func (c *call) openAt(path string) (resource.Env, string, func(), error) {
+	if c.opened != nil && c.opened.path == path {
+		return c.opened.env, c.opened.absence, func() {}, nil
+	}
+	env, absence, leave, err := resource.Open(path)
+	return env, string(absence), leave, err
 }
 
 // claimed tells whether another attachment has the interface in the namespace.

@@ -128,11 +128,11 @@ func versionObject(stdin []byte) any {
 
 // inProcess makes a delegate's call in this process, with the same validation
 // as by execution. A panic in it becomes its error (rule 22).
-func (r *Runner) inProcess(ctx context.Context, plugin Plugin, req *Request) (*current.Result, error) {
+func (r *Runner) inProcess(ctx context.Context, plugin Plugin, req *Request, from *call) (*current.Result, error) {
 	if err := req.validate(); err != nil {
 		return nil, err
 	}
-	result, err := r.run(ctx, plugin, req)
+	result, err := r.runFrom(ctx, plugin, req, from)
 	if err != nil || result == nil {
 		return nil, err
 	}
@@ -145,9 +145,13 @@ func (r *Runner) inProcess(ctx context.Context, plugin Plugin, req *Request) (*c
 }
 
 // run makes one call, logs it, and turns a panic into an error.
-func (r *Runner) run(ctx context.Context, plugin Plugin, req *Request) (result *current.Result, err error) {
+func (r *Runner) run(ctx context.Context, plugin Plugin, req *Request) (*current.Result, error) {
+	return r.runFrom(ctx, plugin, req, nil)
+}
+
+func (r *Runner) runFrom(ctx context.Context, plugin Plugin, req *Request, from *call) (result *current.Result, err error) {
 	start := time.Now()
-	c := &call{runner: r, plugin: plugin, req: req}
+	c := &call{runner: r, plugin: plugin, req: req, from: from}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(r.stderr(), "%s %s: panic: %v\n%s", plugin.Name, req.Verb, p, debug.Stack())
@@ -172,13 +176,29 @@ type call struct {
 	engine  *engine.Engine[resource.Env]
 	noState error // why there is no journal
 	caller  *caller
+
+	// from is the call whose delegate this one is, in its process: what that has
+	// found and opened serves this one too.
+	from   *call
+	opened *opened
+}
+
+// opened are the namespaces that a call has open to its end.
+type opened struct {
+	path    string
+	env     resource.Env
+	absence string
 }
 
 // open finds the state directory and puts the engine together. That there is
 // none is for each verb to judge (rule 19).
 func (c *call) open() {
-	c.caller = &caller{runner: c.runner, path: c.req.Path, now: c.req}
+	c.caller = &caller{runner: c.runner, path: c.req.Path, now: c.req, from: c}
 	c.engine = &engine.Engine[resource.Env]{Codec: c.codec(), Enter: c.enter}
+	if c.from != nil {
+		c.engine.Journal, c.noState, c.opened = c.from.engine.Journal, c.from.noState, c.from.opened
+		return
+	}
 	root, err := engine.FindStateDir(engine.StateDirs(c.runner.Getenv))
 	if err != nil {
 		c.noState = err
