@@ -390,3 +390,26 @@ func FuzzEntry(f *testing.F) {
 		}
 	})
 }
+
+// TestSweepDropsWhatDiedAtItsStart: a directory without an entry, and an entry
+// without its first line.
+func TestSweepDropsWhatDiedAtItsStart(t *testing.T) {
+	t.Parallel()
+	n := testNode(t)
+	for i, name := range []string{"", entryName(1, "toy", "hash")} {
+		dir := n.Journal.dirOf(attachment.ID{Container: fmt.Sprint(i)})
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if name == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := n.Journal.dropEmpty(); err != nil {
+		t.Fatal(err)
+	}
+	n.wantClean(t)
+}

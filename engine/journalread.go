@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/fairlead-net/fairlead/attachment"
 )
 
@@ -56,7 +58,8 @@ func readAll(dir string) (entries []*Entry, errs []error) {
 }
 
 // dropEmpty removes the entries whose writer died before their first line was
-// whole: nothing had been done for them. Those that are held are being made.
+// whole, and the directories of those that died before they made one: nothing
+// had been done for them. Entries that are held are being made.
 func (j *Journal) dropEmpty() error {
 	owners, err := os.ReadDir(j.attachmentsDir())
 	if errors.Is(err, os.ErrNotExist) {
@@ -73,6 +76,9 @@ func (j *Journal) dropEmpty() error {
 		for _, name := range names {
 			errs = append(errs, dropIfEmpty(dir, name))
 		}
+		// One that has entries stays, and one that was taken away under an ADD
+		// is made again by it.
+		_ = unix.Rmdir(dir)
 	}
 	return errors.Join(errs...)
 }

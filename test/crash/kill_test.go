@@ -181,12 +181,16 @@ func newScene(t *testing.T, v victim) *scene {
 }
 
 // slaughter kills calls at random instants of the time that such a call takes,
-// and looks each time whether all is gone after what the runtime does next.
+// until that many were hit, and looks each time whether all is gone after what
+// the runtime does next. A call that was over before its instant came does not
+// count: on a busy machine that is many a one.
 func (s *scene) slaughter(verb string, times int, prepare func(*testing.T) (host.Attachment, host.Picture)) {
 	usual := s.usual(verb)
 	hit := 0
 	ways := slices.DeleteFunc(slices.Clone(ways), func(w way) bool { return s.mortal && w.kills })
-	for n := range times {
+	tries := 0
+	for ; hit < times && tries < 5*times; tries++ {
+		n := tries
 		way := ways[n%len(ways)]
 		at := time.Duration(s.chance.Int64N(int64(usual)))
 		what := fmt.Sprintf("%s number %d killed after %s, then %s", verb, n, at, way.name)
@@ -212,9 +216,8 @@ func (s *scene) slaughter(verb string, times int, prepare func(*testing.T) (host
 			s.Fatalf("%s", what) // what is left would be found again each time
 		}
 	}
-	s.Logf("%d of %d calls were hit", hit, times)
-	if hit < times/2 {
-		s.Errorf("only %d of %d calls were killed: the test proves little", hit, times)
+	if hit < times {
+		s.Errorf("of %d calls only %d were killed, want %d", tries, hit, times)
 	}
 }
 
