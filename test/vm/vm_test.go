@@ -191,7 +191,7 @@ func (v tool) testGoTest(t *testing.T) {
 	for name, text := range map[string]string{
 		"go.mod":             "module example.org/m\n\ngo 1.26\n",
 		"kernel/a_test.go":   "package kernel\nimport (\"os\"; \"testing\")\nfunc TestIn(t *testing.T) { if os.Getenv(\"FAIRLEAD_VM\") != \"1\" { t.Fatal(\"not inside\") } }\n",
-		"plugin/p/p_test.go": "//go:build vmtest\n\npackage p\nimport \"testing\"\nfunc TestBad(t *testing.T) { t.Run(\"sub\", func(t *testing.T) { t.Error(\"so bad\") }) }\n",
+		"resource/p/p_test.go": "//go:build vmtest\n\npackage p\nimport \"testing\"\nfunc TestBad(t *testing.T) { t.Run(\"sub\", func(t *testing.T) { t.Error(\"so bad\") }) }\n",
 		"other/o.go":         "// Package other.\n//\n//fairlead:vmtest\npackage other\n",
 		"other/o_test.go":    "package other\nimport \"testing\"\nfunc TestSkip(t *testing.T) { t.Skip(\"not today\") }\n",
 		"hidden/h_test.go":   "package hidden\nimport \"testing\"\nfunc TestHidden(t *testing.T) { t.Error(\"ran\") }\n",
@@ -200,7 +200,7 @@ func (v tool) testGoTest(t *testing.T) {
 	}
 	got := v.do(t, dir, "", "test")
 	for _, want := range []string{
-		"ok  \texample.org/m/kernel\t", "--- FAIL: TestBad", "so bad", "FAIL\texample.org/m/plugin/p\t",
+		"ok  \texample.org/m/kernel\t", "--- FAIL: TestBad", "so bad", "FAIL\texample.org/m/resource/p\t",
 		"--- SKIP: TestSkip", "vmtest: 1 tests passed, 2 failed, 1 skipped",
 	} {
 		if !strings.Contains(got.stdout, want) {
