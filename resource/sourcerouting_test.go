@@ -31,8 +31,13 @@ func withRoutes(t *testing.T, env Env) {
 // a table.
 func withOther(t *testing.T, env Env, address string, table uint32) kernel.Link {
 	t.Helper()
-	noError(t, env.Container.AddLink(kernel.LinkSpec{Name: "net1", Kind: kernel.BridgeKind{}, Up: true}))
-	l := link(t, env.Container, "net1")
+	return withLink(t, env, "net1", address, table)
+}
+
+func withLink(t *testing.T, env Env, name, address string, table uint32) kernel.Link {
+	t.Helper()
+	noError(t, env.Container.AddLink(kernel.LinkSpec{Name: name, Kind: kernel.BridgeKind{}, Up: true}))
+	l := link(t, env.Container, name)
 	noError(t, env.Container.AddAddress(kernel.Address{Link: l.Index, Prefix: netip.MustParsePrefix(address)}))
 	if table != 0 {
 		noError(t, env.Container.AddRoute(kernel.Route{Dst: netip.MustParsePrefix("0.0.0.0/0"), Link: l.Index, Table: table}))
@@ -209,8 +214,7 @@ func TestSourceRoutesOfAnInterfaceThatChanged(t *testing.T) {
 		"another": func(t *testing.T, env Env) {
 			t.Helper()
 			noError(t, testVeth().Remove(ctx, env))
-			withOther(t, env, "10.1.0.6/16", 100)
-			set(t, env.Container, "net1", kernel.LinkChange{Name: ptr("eth0")})
+			withLink(t, env, "eth0", "10.1.0.6/16", 100)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

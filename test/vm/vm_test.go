@@ -189,12 +189,12 @@ func childrenOf(t *testing.T, pid int) []string {
 func (v tool) testGoTest(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":             "module example.org/m\n\ngo 1.26\n",
-		"kernel/a_test.go":   "package kernel\nimport (\"os\"; \"testing\")\nfunc TestIn(t *testing.T) { if os.Getenv(\"FAIRLEAD_VM\") != \"1\" { t.Fatal(\"not inside\") } }\n",
+		"go.mod":               "module example.org/m\n\ngo 1.26\n",
+		"kernel/a_test.go":     "package kernel\nimport (\"os\"; \"testing\")\nfunc TestIn(t *testing.T) { if os.Getenv(\"FAIRLEAD_VM\") != \"1\" { t.Fatal(\"not inside\") } }\n",
 		"resource/p/p_test.go": "//go:build vmtest\n\npackage p\nimport \"testing\"\nfunc TestBad(t *testing.T) { t.Run(\"sub\", func(t *testing.T) { t.Error(\"so bad\") }) }\n",
-		"other/o.go":         "// Package other.\n//\n//fairlead:vmtest\npackage other\n",
-		"other/o_test.go":    "package other\nimport \"testing\"\nfunc TestSkip(t *testing.T) { t.Skip(\"not today\") }\n",
-		"hidden/h_test.go":   "package hidden\nimport \"testing\"\nfunc TestHidden(t *testing.T) { t.Error(\"ran\") }\n",
+		"other/o.go":           "// Package other.\n//\n//fairlead:vmtest\npackage other\n",
+		"other/o_test.go":      "package other\nimport \"testing\"\nfunc TestSkip(t *testing.T) { t.Skip(\"not today\") }\n",
+		"hidden/h_test.go":     "package hidden\nimport \"testing\"\nfunc TestHidden(t *testing.T) { t.Error(\"ran\") }\n",
 	} {
 		write(t, filepath.Join(dir, name), text)
 	}
