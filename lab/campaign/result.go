@@ -46,17 +46,21 @@ func (v Verdict) Worse(w Verdict) Verdict {
 // A Result is what a campaign of one network came to. Its parts refer to each
 // other by index.
 type Result struct {
-	Suite    string          `json:"suite"`    // a name for the plugins, "fairlead"
-	Conflist string          `json:"conflist"` // the network's name
-	List     json.RawMessage `json:"list"`     // the network, as the plugins got it
-	Kernel   string          `json:"kernel"`   // release and machine
+	Suite    string          `json:"suite"`             // a name for the plugins, "fairlead"
+	Version  string          `json:"version,omitempty"` // of the plugins, as they tell it
+	Lab      string          `json:"lab,omitempty"`     // version of the lab itself
+	Conflist string          `json:"conflist"`          // the network's name
+	List     json.RawMessage `json:"list"`              // the network, as the plugins got it
+	Kernel   string          `json:"kernel"`            // release and machine
 	Started  time.Time       `json:"started"`
 	Short    bool            `json:"short,omitempty"` // a sample, of Planned cells
 
 	Planned int      `json:"planned"` // cells that a whole campaign has
 	Points  []Point  `json:"points"`  // in the order of the verbs, then of the traces
 	Faults  []string `json:"faults"`  // every fault that a cell has, in the order of columns
-	Traces  []Trace  `json:"traces"`  // one a verb: without fault
+	// Words say what each of Faults does: "the call fails with EIO (input/output error)".
+	Words  map[string]string `json:"words,omitempty"`
+	Traces []Trace           `json:"traces"` // one a verb: without fault
 	// Notes say what is to be known of the calls without fault: what they leave
 	// by design, what GC leaves.
 	Notes []string `json:"notes,omitempty"`
