@@ -1,0 +1,57 @@
+package campaign
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A normaliser makes the text of an event the same in every run. Every run has
+// the same container ID, namespace path and addresses, on a host that is as new
+// as any other; what is left are the parts that a plugin or the kernel draws.
+type normaliser struct {
+	rules []rewrite
+}
+
+type rewrite struct {
+	drawn *regexp.Regexp
+	as    string
+}
+
+func newNormaliser() *normaliser {
+	n := &normaliser{}
+	for _, r := range []struct{ drawn, as string }{
+		{`/proc/\d+/task/\d+`, `/proc/*/task/*`},
+		{`/proc/\d+`, `/proc/*`},
+		{`/fd/\d+`, `/fd/*`},
+		{`\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b`, `MAC`},
+		{`\bfe80::[0-9a-f:]+`, `fe80::*`},
+		// Names with random ends: os.CreateTemp, renameio, interfaces of plugins.
+		{`\d{6,}`, `*`},
+		{`\b(veth|tmp|dev)[0-9a-f]{4,}\b`, `$1*`},
+	} {
+		n.rules = append(n.rules, rewrite{regexp.MustCompile(r.drawn), r.as})
+	}
+	return n
+}
+
+func (n *normaliser) normalise(text string) string {
+	for _, r := range n.rules {
+		text = r.drawn.ReplaceAllString(text, r.as)
+	}
+	return strings.TrimSpace(text)
+}
+
+// pointKey is a Point without its occurrence.
+type pointKey struct{ verb, plugin, program, text string }
+
+// A counter numbers the occurrences of what comes by.
+type counter struct{ seen map[pointKey]int }
+
+func newCounter() *counter { return &counter{seen: map[pointKey]int{}} }
+
+// next is the point that an event of a verb's course is.
+func (c *counter) next(verb, plugin, program, text string) Point {
+	k := pointKey{verb, plugin, program, text}
+	c.seen[k]++
+	return Point{Verb: verb, Plugin: plugin, Program: program, Text: text, Occurrence: c.seen[k]}
+}
