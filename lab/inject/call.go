@@ -21,6 +21,7 @@ type Call struct {
 
 	id       uint64
 	listener int
+	event    *Event
 }
 
 // ErrGone says that the caller was killed while its call was looked at.

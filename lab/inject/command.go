@@ -12,17 +12,8 @@ import (
 )
 
 // A Hook is called before each trapped call is made, while the calling thread
-// waits; one call at a time.
+// waits; one call at a time. It may do anything in the meantime.
 type Hook func(*Call) Verdict
-
-// A Verdict says how a call goes on. The zero value lets it be made.
-type Verdict struct {
-	// Errno, if not 0, is what the call fails with instead of being made.
-	Errno unix.Errno
-}
-
-// Sends are the calls by which a netlink request leaves.
-func Sends() []int { return []int{unix.SYS_SENDTO, unix.SYS_SENDMSG} }
 
 // A Session is a command under the filter.
 type Session struct {
@@ -137,3 +128,21 @@ func parseLaunch(argv []string) (l launch, err error) {
 	l.path, l.args = argv[3], argv[4:]
 	return l, nil
 }
+
+// Kill kills the command and all that came of it, and whoever of it shows up
+// later.
+func (s *Session) Kill() {}
+
+// A Process is one that was seen.
+type Process struct {
+	PID     int
+	Program string
+}
+
+// Alive are the processes that were seen and have not ended: asked when the
+// command has, and before Wait, those it left behind.
+func (s *Session) Alive() []Process { return nil }
+
+// Outstanding tells, of what verdicts promised for later, what has not come to
+// pass: a kill after a call that was the last, an error that nobody received.
+func (s *Session) Outstanding() []string { return nil }

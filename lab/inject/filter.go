@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -14,18 +13,6 @@ const (
 	dataNr   = 0
 	dataArch = 4
 )
-
-var errArch = errors.New("no filter for this architecture: " + runtime.GOARCH)
-
-func auditArch() (uint32, error) {
-	switch runtime.GOARCH {
-	case "amd64":
-		return unix.AUDIT_ARCH_X86_64, nil
-	case "arm64":
-		return unix.AUDIT_ARCH_AARCH64, nil
-	}
-	return 0, errArch
-}
 
 // program allows all calls but these, which it hands to the listener. Calls of
 // another architecture's numbering are allowed: nothing here makes such.
@@ -52,11 +39,7 @@ func program(arch uint32, calls []int) []unix.SockFilter {
 // WAIT_KILLABLE_RECV: else a signal, and Go sends itself many, makes a call
 // start anew that was heard already.
 func install(calls []int) (int, error) {
-	arch, err := auditArch()
-	if err != nil {
-		return -1, err
-	}
-	p := program(arch, calls)
+	p := program(auditArch, calls)
 	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
 	fd, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
 		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,

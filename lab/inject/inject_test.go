@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 
 // Of the crowd: how many threads there are, and how often each of them sends.
 const (
-	threads = 8
-	sends   = 50
+	threads   = 8
+	perThread = 50
 )
 
 // crowd sends from many threads, and has children that do.
@@ -40,7 +40,7 @@ func crowd() {
 	for range threads {
 		wg.Go(func() {
 			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
-			for range sends {
+			for range perThread {
 				if err == nil {
 					err = unix.Sendto(pair[0], []byte("x"), 0, nil)
 				}
@@ -238,8 +238,8 @@ func TestEveryCallIsSeen(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v: %s", err, errs.String())
 	}
-	if own.Load() != threads*sends || children.Load() < threads {
-		t.Errorf("saw %d calls of the process, want %d, and %d of its children", own.Load(), threads*sends, children.Load())
+	if own.Load() != threads*perThread || children.Load() < threads {
+		t.Errorf("saw %d calls of the process, want %d, and %d of its children", own.Load(), threads*perThread, children.Load())
 	}
 }
 
