@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -213,10 +214,18 @@ func (c *call) open() {
 }
 
 func (c *call) codec() engine.Codec[resource.Env] {
-	codec := engine.Codec[resource.Env]{delegateKind: func() resource.Resource { return &delegate{caller: c.caller} }}
-	for kind, blank := range c.runner.Kinds() {
-		codec[kind] = blank
-	}
+	return codec(c.runner.Kinds(), c.caller)
+}
+
+// ReadingCodec decodes what plugins record, to be looked at: delegates it
+// reads can't be called.
+func ReadingCodec(kinds map[string]func() resource.Resource) engine.Codec[resource.Env] {
+	return codec(kinds, nil)
+}
+
+func codec(kinds map[string]func() resource.Resource, c *caller) engine.Codec[resource.Env] {
+	codec := engine.Codec[resource.Env]{delegateKind: func() resource.Resource { return &delegate{caller: c} }}
+	maps.Copy(codec, kinds)
 	return codec
 }
 

@@ -15,17 +15,28 @@ type Unused struct {
 // RemoveUnused takes away what DEL leaves for the next container and nobody
 // needs now: the operator's `gc --unused` (rule 9). It goes on after an error,
 // and reports all.
-func RemoveUnused(ctx context.Context, env Env) (Unused, error) {
-	report, err := RemoveUnusedBridges(ctx, env, func(string) bool { return true })
+func RemoveUnused(ctx context.Context, env Env, uppers Uppers) (Unused, error) {
+	report, err := RemoveUnusedBridges(ctx, env, uppers, func(string) bool { return true })
 	tables, tablesErr := RemoveUnusedTables(ctx, env)
 	report.Removed = append(report.Removed, tables.Removed...)
 	report.Kept = append(report.Kept, tables.Kept...)
 	return report, errors.Join(err, tablesErr)
 }
 
+// Uppers says whose link is upon a link of the host, by that one's name. What is
+// in another namespace can't be seen from the host; the journal knows of it.
+type Uppers map[string]string
+
+// Note adds the resource, if it is such a link.
+func (u Uppers) Note(r Resource, owner string) {
+	if l, ok := r.(*ChildLink); ok && l.Master != "" && l.MasterSide == Host {
+		u[l.Master] = owner
+	}
+}
+
 // RemoveUnusedBridges removes the bridges of a name that match agrees to, which
 // we made and nobody uses.
-func RemoveUnusedBridges(ctx context.Context, env Env, match func(name string) bool) (Unused, error) {
+func RemoveUnusedBridges(ctx context.Context, env Env, uppers Uppers, match func(name string) bool) (Unused, error) {
 	var report Unused
 	bridges, err := MadeBridges(env)
 	errs := []error{err}
@@ -34,6 +45,9 @@ func RemoveUnusedBridges(ctx context.Context, env Env, match func(name string) b
 			continue
 		}
 		unused, why, err := b.Unused(ctx, env)
+		if owner, ok := uppers[b.Name]; ok {
+			unused, why = false, "the link of "+owner+" is upon it"
+		}
 		if err == nil && unused {
 			err = b.Remove(ctx, env)
 		}

@@ -238,7 +238,7 @@ func (d *demo) del(ctx context.Context) error {
 // collect is gc --unused, for the demo's own bridge.
 func (d *demo) collect(ctx context.Context) error {
 	return reportUnused(d.out, func(env resource.Env) (resource.Unused, error) {
-		return resource.RemoveUnusedBridges(ctx, env, func(name string) bool { return name == demoBridge })
+		return resource.RemoveUnusedBridges(ctx, env, nil, func(name string) bool { return name == demoBridge })
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-net/fairlead/cni"
 	"github.com/fairlead-net/fairlead/resource"
 )
 
@@ -92,7 +93,37 @@ func (s *session) living(set []types.GCAttachment) ([]types.GCAttachment, error)
 
 // collectUnused removes the ensured things that nobody uses any more.
 func collectUnused(ctx context.Context, out io.Writer) error {
-	return reportUnused(out, func(env resource.Env) (resource.Unused, error) { return resource.RemoveUnused(ctx, env) })
+	uppers, err := recordedUppers()
+	if err != nil {
+		return err // who can't be read may be upon any of them
+	}
+	return reportUnused(out, func(env resource.Env) (resource.Unused, error) {
+		return resource.RemoveUnused(ctx, env, uppers)
+	})
+}
+
+// recordedUppers are the links upon others that the journal records.
+func recordedUppers() (resource.Uppers, error) {
+	j, err := journal()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := j.All()
+	if err != nil {
+		return nil, err
+	}
+	uppers := resource.Uppers{}
+	codec := cni.ReadingCodec(kinds())
+	for _, e := range entries {
+		list, err := codec.Decode(e)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list {
+			uppers.Note(r, e.Header.ID.String())
+		}
+	}
+	return uppers, nil
 }
 
 func reportUnused(out io.Writer, remove func(resource.Env) (resource.Unused, error)) error {

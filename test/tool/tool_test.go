@@ -249,6 +249,27 @@ func TestListHistoryAndForget(t *testing.T) {
 	}
 }
 
+// TestUnusedSparesWhatOthersAreUpon: a macvlan that is down, in a container, can't
+// be seen from the host; the journal knows of it.
+func TestUnusedSparesWhatOthersAreUpon(t *testing.T) {
+	t.Parallel()
+	h := host.New(t)
+	h.WriteFile("/run/net.conflist", conflist)
+	h.WriteFile("/run/upper.conflist", `{"cniVersion":"1.0.0","name":"upper","plugins":[{"type":"macvlan","master":"br0"}]}`)
+	netns, path := h.Netns("c1"), host.Build(t)
+	h.MustRun(binary(t), "add", "/run/net.conflist", netns, "--path", path)
+	h.MustRun(binary(t), "add", "/run/upper.conflist", netns, "--path", path, "--ifname", "mv0")
+	h.MustRun("ip", "-n", "c1", "link", "set", "mv0", "down")
+	h.MustRun(binary(t), "del", "/run/net.conflist", netns, "--path", path)
+	if out := h.MustRun(binary(t), "gc", "--unused"); !strings.Contains(out, "kept bridge br0") || !strings.Contains(out, "c1/mv0") {
+		t.Errorf("while it is there:\n%s", out)
+	}
+	h.MustRun(binary(t), "del", "/run/upper.conflist", netns, "--path", path, "--ifname", "mv0")
+	if out := h.MustRun(binary(t), "gc", "--unused"); !strings.Contains(out, "removed bridge br0") {
+		t.Errorf("when it is gone:\n%s", out)
+	}
+}
+
 // TestListSaysWhoseState it tells of: a user's own is empty, and the node's can't
 // be read.
 func TestListSaysWhoseState(t *testing.T) {
