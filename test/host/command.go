@@ -3,13 +3,11 @@ package host
 import (
 	"bytes"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
-	"syscall"
 )
 
 // A Cmd is a command that runs in a host: Start, Run and Output start it on
@@ -24,10 +22,7 @@ type Cmd struct {
 // Command prepares a command. It gets the environment of a runtime, PATH and
 // HOME, and nothing of the tester's own.
 func (h *Host) Command(name string, args ...string) *Cmd {
-	c := exec.Command(name, args...)
-	c.Env = baseEnv()
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return &Cmd{Cmd: c, h: h}
+	return &Cmd{Cmd: h.host.Command(name, args...), h: h}
 }
 
 // CommandIn prepares a command that runs within a container's namespace.
@@ -37,23 +32,8 @@ func (h *Host) CommandIn(netns, name string, args ...string) *Cmd {
 	return c
 }
 
-func baseEnv() []string {
-	return []string{
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"HOME=" + os.Getenv("HOME"),
-	}
-}
-
 // Start starts the command on the host's thread.
-func (c *Cmd) Start() error {
-	var err error
-	if c.netns == "" {
-		c.h.Do(func() { err = c.Cmd.Start() })
-	} else {
-		c.h.Inside(c.netns, func() { err = c.Cmd.Start() })
-	}
-	return err
-}
+func (c *Cmd) Start() error { return c.h.host.StartIn(c.netns, c.Cmd) }
 
 // Run starts the command and waits for it.
 func (c *Cmd) Run() error {
@@ -64,18 +44,7 @@ func (c *Cmd) Run() error {
 }
 
 // Output runs the command and returns what it printed.
-func (c *Cmd) Output() ([]byte, error) {
-	var out, errs bytes.Buffer
-	c.Stdout = &out
-	if c.Stderr == nil {
-		c.Stderr = &errs
-	}
-	err := c.Run()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		exit.Stderr = errs.Bytes()
-	}
-	return out.Bytes(), err
-}
+func (c *Cmd) Output() ([]byte, error) { return c.h.host.OutputIn(c.netns, c.Cmd) }
 
 // MustRun runs a command that must succeed and returns what it printed.
 func (h *Host) MustRun(name string, args ...string) string {

@@ -15,6 +15,8 @@ import (
 	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/fairlead-net/fairlead/lab/host"
 )
 
 // Libcni is libcni on this host: its children run there, and its cache is its
@@ -76,7 +78,7 @@ func (e *Exec) FindInPath(plugin string, paths []string) (path string, err error
 func (e *Exec) ExecPlugin(ctx context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
 	c := e.h.Command(path)
 	// libcni hands on the tester's environment too.
-	c.Env = baseEnv()
+	c.Env = host.Environment()
 	call := Call{Plugin: filepath.Base(path), Stdin: string(stdin)}
 	for _, v := range environ {
 		if strings.HasPrefix(v, "CNI_") {

@@ -318,7 +318,7 @@ func (h *Host) mounts() (p Picture, err error) {
 	var table map[string]string
 	h.Do(func() { table, err = mountTable() })
 	for id, at := range table {
-		if !h.inherited[id] {
+		if _, born := h.born[id]; !born {
 			p = append(p, Fact{"mount", at, ""})
 		}
 	}

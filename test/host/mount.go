@@ -9,28 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountPrivate hides what plugins keep on a machine behind empty file
-// systems, and gives /sys the view of the new network namespace.
-func mountPrivate() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("making mounts private: %w", err)
-	}
-	for _, m := range []struct{ kind, at string }{
-		{"tmpfs", "/run"},
-		{"tmpfs", "/var/lib"},
-		{"sysfs", "/sys"},
-	} {
-		options := ""
-		if m.kind == "tmpfs" {
-			options = "mode=0755"
-		}
-		if err := unix.Mount(m.kind, m.at, m.kind, 0, options); err != nil {
-			return fmt.Errorf("mounting %s on %s: %w", m.kind, m.at, err)
-		}
-	}
-	return os.Mkdir(netnsDir, 0o755)
-}
-
 // WriteFile writes a file as the host sees it, and makes its directory.
 func (h *Host) WriteFile(path, content string) {
 	h.t.Helper()
