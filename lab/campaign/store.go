@@ -1,7 +1,6 @@
 package campaign
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -129,34 +128,54 @@ func (r *Result) sort() {
 	})
 }
 
-// cellWriter appends cells to a result's file.
-type cellWriter struct {
-	f *os.File
-	w *bufio.Writer
+// A keeper keeps a result as it grows; one without a directory keeps nothing.
+type keeper struct {
+	dir string
+	f   *os.File
 }
 
-func openCells(dir string, resume bool) (*cellWriter, error) {
+// open opens the result's directory, and reads what has been run.
+func (o Options) open(r Result) (k *keeper, done []Cell, err error) {
+	if o.Out == "" {
+		return &keeper{}, nil, nil
+	}
 	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
-	if !resume {
+	if o.Resume {
+		if done, err = resume(o.Out, r); err != nil {
+			return nil, nil, err
+		}
+	} else {
 		flags |= os.O_TRUNC
 	}
-	f, err := os.OpenFile(filepath.Join(dir, cellsFile), flags, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("cells: %w", err)
+	if err := r.Write(o.Out); err != nil {
+		return nil, nil, err
 	}
-	return &cellWriter{f: f, w: bufio.NewWriter(f)}, nil
+	f, err := os.OpenFile(filepath.Join(o.Out, cellsFile), flags, 0o644)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cells: %w", err)
+	}
+	return &keeper{dir: o.Out, f: f}, done, nil
 }
 
-// write appends one cell, so that a campaign that ends here has it.
-func (w *cellWriter) write(c Cell) error {
+// write appends one cell at once, so that a campaign that is ended has it.
+func (k *keeper) write(c Cell) error {
+	if k.f == nil {
+		return nil
+	}
 	b, err := json.Marshal(c)
+	if err == nil {
+		_, err = k.f.Write(append(b, '\n'))
+	}
 	if err != nil {
 		return fmt.Errorf("cell: %w", err)
 	}
-	if _, err := w.w.Write(append(b, '\n')); err != nil {
-		return fmt.Errorf("cell: %w", err)
-	}
-	return w.w.Flush()
+	return nil
 }
 
-func (w *cellWriter) close() error { return w.f.Close() }
+// close writes what became known at the end.
+func (k *keeper) close(r Result) error {
+	if k.f == nil {
+		return nil
+	}
+	return errors.Join(r.Write(k.dir), k.f.Close())
+}

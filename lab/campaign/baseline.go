@@ -1,0 +1,158 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// rounds is how often a course without fault is run: what is not the same each
+// time is told from what is.
+const rounds = 2
+
+// A baseline is what one verb does and makes without fault.
+type baseline struct {
+	verb    string
+	trace   []heard
+	points  []Point // that each round comes to, in order
+	places  map[Point]place
+	measure measure
+	notes   []string
+}
+
+// baseline runs a verb's course without fault.
+func (s *setup) baseline(ctx context.Context, verb string) (*baseline, error) {
+	c := courseOf(verb)
+	b := &baseline{verb: verb, places: map[Point]place{}, measure: measure{rest: map[string]facts{}}}
+	for range rounds {
+		if err := b.round(ctx, s, c); err != nil {
+			return nil, fmt.Errorf("%s without fault: %w", verb, err)
+		}
+	}
+	b.settle()
+	return b, nil
+}
+
+func (b *baseline) round(ctx context.Context, s *setup, c course) (err error) {
+	n, err := newNode(s)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := n.close(); err == nil {
+			err = e
+		}
+	}()
+	before, err := n.picture()
+	if err != nil {
+		return err
+	}
+	for _, st := range c.before {
+		if err := st.call(ctx, n); err != nil {
+			return fmt.Errorf("%s: %w", st.name, err)
+		}
+		if st.look {
+			if before, err = n.picture(); err != nil {
+				return err
+			}
+		}
+	}
+	b.measure.start(before)
+	h := newHearer(n, b.verb, s.norm)
+	h.look = true
+	n.runner.hearer = h
+	err = c.broken.call(ctx, n)
+	n.runner.hearer = nil
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.broken.name, err)
+	}
+	if err := h.err(); err != nil {
+		return err
+	}
+	b.merge(h)
+	if err := b.see(n, c.broken); err != nil {
+		return err
+	}
+	for _, st := range c.after {
+		if err := st.call(ctx, n); err != nil {
+			return fmt.Errorf("%s: %w", st.name, err)
+		}
+		if err := b.see(n, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// see takes what a step without fault makes of the world into the measure.
+func (b *baseline) see(n *node, s step) error {
+	if !s.look {
+		return nil
+	}
+	now, err := n.picture()
+	if err != nil {
+		return fmt.Errorf("picture after %s: %w", s.name, err)
+	}
+	b.measure.see(s, now)
+	return nil
+}
+
+// merge takes a round's events in. The points are those of all rounds.
+func (b *baseline) merge(h *hearer) {
+	children := hasChildren(h.events)
+	if b.trace == nil {
+		b.trace = h.events
+		for _, e := range h.events {
+			if e.Point >= 0 {
+				e.place.children = children[e.Plugin]
+				b.points = append(b.points, e.at)
+				b.places[e.at] = e.place
+			}
+		}
+		return
+	}
+	here := map[Point]bool{}
+	for _, e := range h.events {
+		here[e.at] = e.Point >= 0
+	}
+	var unsteady []string
+	b.points = slices.DeleteFunc(b.points, func(p Point) bool {
+		if here[p] {
+			return false
+		}
+		unsteady = append(unsteady, p.Name())
+		return true
+	})
+	if len(unsteady) > 0 {
+		b.notes = append(b.notes, "not the same each time, and left out: "+strings.Join(unsteady, "; "))
+	}
+}
+
+// hasChildren tells which plugins start other programs.
+func hasChildren(events []heard) map[string]bool {
+	programs := map[string]map[string]bool{}
+	for _, e := range events {
+		if programs[e.Plugin] == nil {
+			programs[e.Plugin] = map[string]bool{}
+		}
+		programs[e.Plugin][e.Program] = true
+	}
+	all := map[string]bool{}
+	for plugin, set := range programs {
+		all[plugin] = len(set) > 1
+	}
+	return all
+}
+
+// settle says what the calls without fault leave.
+func (b *baseline) settle() {
+	for _, group := range []string{verbDel, verbGC} {
+		for _, k := range b.measure.rest[group].sorted() {
+			if _, ok := b.measure.before[k]; ok {
+				continue
+			}
+			b.notes = append(b.notes, fmt.Sprintf("%s: a clean %s leaves %s", b.verb, group, k))
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/containernetworking/cni/libcni"
+
+	"github.com/fairlead-net/fairlead/kernel"
+)
+
+// The verbs of a campaign.
+const (
+	verbAdd   = "ADD"
+	verbDel   = "DEL"
+	verbCheck = "CHECK"
+	verbGC    = "GC"
+)
+
+// Verbs are those that a campaign breaks, in the order of its points.
+func Verbs() []string { return []string{verbAdd, verbDel, verbCheck, verbGC} }
+
+// A claim is what a step says of the world when it succeeds.
+type claim int
+
+const (
+	claimNothing claim = iota
+	claimAdded         // the network is there
+	claimRemoved       // nothing of it is there but what stays by design
+)
+
+// A step is one call of a course.
+type step struct {
+	name  string
+	verb  string
+	call  func(context.Context, *node) error
+	claim claim
+	look  bool // a picture is taken after the step, if it succeeded
+}
+
+// A course is what a run does with a verb.
+type course struct {
+	verb   string
+	before []step // must succeed
+	broken step   // under the fault
+	after  []step // without fault: must succeed
+}
+
+func callAdd(ctx context.Context, n *node) error   { return n.add(ctx, n.subject) }
+func callDel(ctx context.Context, n *node) error   { return n.del(ctx, n.subject) }
+func callCheck(ctx context.Context, n *node) error { return n.check(ctx, n.subject) }
+func callGC(ctx context.Context, n *node) error    { return n.gc(ctx, keptID) }
+
+// courseOf is the course of a verb. A picture is taken where a claim of success
+// can be wrong, and not of what a later picture shows as well.
+func courseOf(verb string) course {
+	add := step{name: verbAdd, verb: verbAdd, call: callAdd, claim: claimAdded}
+	del := step{name: verbDel, verb: verbDel, call: callDel, claim: claimRemoved, look: true}
+	c := course{verb: verb, after: []step{
+		del,
+		{name: "DEL again", verb: verbDel, call: callDel, claim: claimRemoved},
+		{name: "ADD again", verb: verbAdd, call: callAdd, claim: claimAdded},
+		{name: "last DEL", verb: verbDel, call: callDel, claim: claimRemoved, look: true},
+	}}
+	under := func(name string) string { return name + " under fault" }
+	switch verb {
+	case verbAdd:
+		c.broken = step{name: under(verb), verb: verb, call: callAdd, claim: claimAdded, look: true}
+	case verbDel:
+		c.before = []step{add}
+		c.broken = step{name: under(verb), verb: verb, call: callDel, claim: claimRemoved, look: true}
+	case verbCheck:
+		c.before = []step{add}
+		c.broken = step{name: under(verb), verb: verb, call: callCheck, claim: claimAdded, look: true}
+	case verbGC:
+		c.before = []step{{name: "ADD of another container", call: addKept, look: true}, add, {name: "death of the container", call: die}}
+		c.broken = step{name: under(verb), verb: verb, call: callGC, claim: claimRemoved, look: true}
+		c.after = append([]step{{name: verbGC, verb: verbGC, call: callGC, claim: claimRemoved, look: true}}, c.after...)
+		// The runtime starts the container again, in a namespace of the same name.
+		c.after[3].call = func(ctx context.Context, n *node) error {
+			var err error
+			if n.subject, err = n.container(subjectID); err != nil {
+				return err
+			}
+			return callAdd(ctx, n)
+		}
+	}
+	return c
+}
+
+// addKept adds the container that GC is told of.
+func addKept(ctx context.Context, n *node) error {
+	kept, err := n.container(keptID)
+	if err != nil {
+		return err
+	}
+	return n.add(ctx, kept)
+}
+
+// die takes the subject away as a reboot of the runtime does: its namespace is
+// gone, and the runtime knows nothing of it any more, so that GC is the plugins'
+// own and not a DEL by libcni.
+func die(ctx context.Context, n *node) error {
+	ends, err := n.endsOf(n.subject)
+	if err != nil {
+		return err
+	}
+	if err := n.forget(n.subject.NetNS); err != nil {
+		return err
+	}
+	if err := n.RemoveNetns(subjectID); err != nil {
+		return err
+	}
+	if err := n.vanish(ctx, ends); err != nil {
+		return err
+	}
+	// libcni's file of the container's result.
+	path := filepath.Join(n.cache, "results", strings.Join([]string{n.list.Name, n.subject.ContainerID, n.subject.IfName}, "-"))
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("forget the result: %w", err)
+	}
+	return nil
+}
+
+// endsOf are the links of the host whose other ends are in the container.
+func (n *node) endsOf(rt *libcni.RuntimeConf) ([]int, error) {
+	var host, inner *kernel.Namespace
+	for _, ns := range n.spaces {
+		switch ns.Path() {
+		case n.NetnsPath():
+			host = ns
+		case rt.NetNS:
+			inner = ns
+		}
+	}
+	links, err := host.Links()
+	if err != nil {
+		return nil, fmt.Errorf("links of the host: %w", err)
+	}
+	id, err := host.NetnsID(inner)
+	if err != nil {
+		return nil, fmt.Errorf("the container as the host names it: %w", err)
+	}
+	var ends []int
+	for _, l := range links {
+		if l.ParentNetnsID != nil && *l.ParentNetnsID == id && l.Kind == "veth" {
+			ends = append(ends, l.Index)
+		}
+	}
+	return ends, nil
+}
+
+// vanish waits until the kernel has taken a namespace apart, so far as the host
+// sees it.
+func (n *node) vanish(ctx context.Context, ends []int) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for _, ns := range n.spaces {
+		if ns.Path() != n.NetnsPath() {
+			continue
+		}
+		return ns.WatchLinks(ctx, func() (bool, error) {
+			for _, index := range ends {
+				if _, ok, err := ns.LinkByIndex(index); ok || err != nil {
+					return false, err
+				}
+			}
+			return true, nil
+		})
+	}
+	return errors.New("the host has no namespace")
+}
+
+// prepare makes what comes before the broken step.
+func (c course) prepare(ctx context.Context, n *node) error {
+	for _, s := range c.before {
+		if err := s.call(ctx, n); err != nil {
+			return fmt.Errorf("%s, without fault: %w", s.name, err)
+		}
+	}
+	return nil
+}

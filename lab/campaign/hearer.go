@@ -1,0 +1,94 @@
+package campaign
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/fairlead-net/fairlead/lab/inject"
+)
+
+// A heard event is one of a verb's course as it was heard.
+type heard struct {
+	Event
+	at     Point // with an occurrence, if it is a point
+	place  place
+	target target
+}
+
+func (h heard) String() string { return h.Program + " " + h.Text }
+
+// A hearer hears a verb's course on a node, and makes one fault in it.
+type hearer struct {
+	node   *node
+	verb   string
+	plugin string // that runs now
+	norm   *normaliser
+
+	point Point // where; one without a verb is nowhere
+	fault Fault
+	// look finds out what could be taken away, for a trace.
+	look bool
+
+	count  *counter
+	events []heard
+	hit    int // index of the event that the fault was made at; -1
+	errs   []error
+}
+
+func newHearer(n *node, verb string, norm *normaliser) *hearer {
+	return &hearer{node: n, verb: verb, norm: norm, count: newCounter(), hit: -1}
+}
+
+// hook is called before each call.
+func (h *hearer) hook(c *inject.Call) inject.Verdict {
+	e, err := c.Event()
+	if errors.Is(err, inject.ErrGone) {
+		return inject.Verdict{}
+	}
+	if err != nil {
+		h.errs = append(h.errs, err)
+		return inject.Verdict{}
+	}
+	if e.Fresh || e.Kind == inject.KindOther {
+		return inject.Verdict{}
+	}
+	now := heard{Event: h.event(e), place: place{sort: sortOf(e)}}
+	if now.place.sort == sortNone {
+		now.Point = -1
+		h.events = append(h.events, now)
+		return inject.Verdict{}
+	}
+	now.at = h.count.next(h.verb, now.Plugin, now.Program, now.Text)
+	if h.look {
+		now.target = h.node.target(e)
+		now.place.gone = now.target.there()
+	}
+	h.events = append(h.events, now)
+	if h.hit >= 0 || now.at != h.point {
+		return inject.Verdict{}
+	}
+	h.hit = len(h.events) - 1
+	if h.fault.gone {
+		if err := h.node.takeAway(h.node.target(e)); err != nil {
+			h.errs = append(h.errs, err)
+		}
+	}
+	return h.fault.verdict
+}
+
+func (h *hearer) event(e inject.Event) Event {
+	text := e.Text
+	if e.Kind == inject.KindNetlink {
+		text = strings.TrimSpace(text + " " + h.node.where(e.Netns))
+	}
+	return Event{Plugin: h.plugin, Program: e.Program, Text: h.norm.normalise(text)}
+}
+
+// ended is what became of a plugin's session.
+func (h *hearer) ended(err error) {
+	if err != nil {
+		h.errs = append(h.errs, err)
+	}
+}
+
+func (h *hearer) err() error { return errors.Join(h.errs...) }

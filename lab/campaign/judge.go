@@ -1,0 +1,54 @@
+package campaign
+
+// A judge goes through a run's steps.
+type judge struct {
+	measure measure
+	seen    map[Finding]bool
+}
+
+func newJudge(m measure) *judge { return &judge{measure: m, seen: map[Finding]bool{}} }
+
+// step judges one step by its error and by what is there after it; nil if
+// nobody looked.
+func (j *judge) step(s step, broken bool, err error, now facts) Step {
+	out := Step{Call: s.name}
+	find := func(v Verdict, texts ...string) {
+		for _, t := range texts {
+			if f := (Finding{v, t}); !j.seen[f] {
+				j.seen[f] = true
+				out.Found = append(out.Found, f)
+			}
+		}
+	}
+	if err != nil {
+		out.Error = err.Error()
+		if !broken {
+			find(Damage, s.name+" fails, without fault: "+err.Error())
+		}
+	}
+	if now == nil {
+		return out
+	}
+	if s.claim == claimRemoved || err == nil {
+		find(Damage, j.measure.damaged(now)...)
+	}
+	switch {
+	case err != nil:
+	case s.claim == claimRemoved && broken:
+		find(Lie, j.measure.left(s.verb, now)...)
+	case s.claim == claimRemoved:
+		find(Leak, j.measure.left(s.verb, now)...)
+	case s.claim == claimAdded:
+		find(Lie, j.measure.missing(now)...)
+	}
+	return out
+}
+
+// conclude is the verdict of a run.
+func conclude(steps []Step) Verdict {
+	v := Worst(steps)
+	if v == Clean && len(steps) > 0 && steps[0].Error != "" {
+		return Error
+	}
+	return v
+}

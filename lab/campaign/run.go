@@ -1,0 +1,106 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// callTimeout is how long a call may take. Who waits for an answer that was lost
+// is ended then, as a runtime does.
+const callTimeout = 20 * time.Second
+
+// A cellPlan is a cell to be run.
+type cellPlan struct {
+	point int
+	at    Point
+	fault Fault
+}
+
+// run runs one cell on a new node. An error is the lab's own.
+func (s *setup) run(ctx context.Context, p cellPlan, m measure, n *node) (Cell, error) {
+	begun := time.Now()
+	cell := Cell{Point: p.point, Fault: p.fault.Name}
+	c := courseOf(p.at.Verb)
+	if err := c.prepare(ctx, n); err != nil {
+		return cell, err
+	}
+	h := newHearer(n, p.at.Verb, s.norm)
+	h.point, h.fault = p.at, p.fault
+	n.runner.hearer = h
+	err := call(ctx, n, c.broken)
+	n.runner.hearer = nil
+	if e := h.err(); e != nil {
+		return cell, e
+	}
+	j := newJudge(m)
+	now, e := n.look(c.broken, err)
+	if e != nil {
+		return cell, e
+	}
+	first := j.step(c.broken, true, err, now)
+	if h.hit < 0 {
+		first.Found = append(first.Found, Finding{Unreached, "the call never came to this point"})
+	}
+	cell.Steps = append(cell.Steps, first)
+	for _, st := range c.after {
+		err := call(ctx, n, st)
+		now, e := n.look(st, err)
+		if e != nil {
+			return cell, e
+		}
+		cell.Steps = append(cell.Steps, j.step(st, false, err, now))
+	}
+	cell.Verdict = conclude(cell.Steps)
+	if cell.Verdict.Bad() {
+		cell.Trace = h.around()
+	}
+	cell.Elapsed = time.Since(begun)
+	return cell, nil
+}
+
+// call makes a call with a limit of time.
+func call(ctx context.Context, n *node, s step) error {
+	limited, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := s.call(limited, n)
+	if limited.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("killed after %s", callTimeout)
+	}
+	return err
+}
+
+// look takes a picture where a step asks for one and has claimed success.
+func (n *node) look(s step, err error) (facts, error) {
+	if !s.look || err != nil {
+		return nil, nil
+	}
+	now, e := n.picture()
+	if e != nil {
+		return nil, fmt.Errorf("picture after %s: %w", s.name, e)
+	}
+	return now, nil
+}
+
+// How much of a trace is kept around a fault.
+const (
+	eventsBefore = 20
+	eventsAfter  = 60
+)
+
+// around is the trace around the fault, or its end if there was none.
+func (h *hearer) around() []string {
+	from, to := max(0, h.hit-eventsBefore), min(len(h.events), h.hit+eventsAfter)
+	if h.hit < 0 {
+		from, to = max(0, len(h.events)-eventsAfter), len(h.events)
+	}
+	var lines []string
+	for i := from; i < to; i++ {
+		mark := "  "
+		if i == h.hit {
+			mark = "> "
+		}
+		lines = append(lines, mark+h.events[i].String())
+	}
+	return lines
+}
