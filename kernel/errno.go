@@ -28,6 +28,7 @@ const (
 	ObjectNftRule
 	ObjectSet
 	ObjectElement
+	ObjectFamily // of generic netlink
 
 	objectEnd
 )
@@ -50,7 +51,7 @@ func absence(k Object) []unix.Errno {
 		// ENOTDIR: the path goes on below what is no directory.
 		return []unix.Errno{unix.ENOENT, unix.ENOTDIR}
 	case ObjectRouteTable, ObjectRule, ObjectNeighbour, ObjectBridgeVLAN, ObjectSysctl,
-		ObjectTable, ObjectChain, ObjectNftRule, ObjectSet, ObjectElement:
+		ObjectTable, ObjectChain, ObjectNftRule, ObjectSet, ObjectElement, ObjectFamily:
 		return []unix.Errno{unix.ENOENT}
 	}
 	return nil

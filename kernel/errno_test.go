@@ -42,6 +42,7 @@ func TestErrnoTable(t *testing.T) {
 		ObjectNftRule:    {"ENOENT"},
 		ObjectSet:        {"ENOENT"},
 		ObjectElement:    {"ENOENT"},
+		ObjectFamily:     {"ENOENT"},
 	}
 	for k := ObjectLink; k < objectEnd; k++ {
 		want, ok := absent[k]

@@ -26,9 +26,14 @@ func newRequest(typ, flags uint16, fixed []byte) *request {
 
 func (r *request) flags() uint16 { return binary.NativeEndian.Uint16(r.b[6:]) }
 
+// acknowledged has the kernel answer even if there is nothing to say.
+func (r *request) acknowledged() {
+	binary.NativeEndian.PutUint16(r.b[6:], r.flags()|unix.NLM_F_ACK)
+}
+
 // change sends a request that changes something and reads the answer.
 func (n *Namespace) change(r *request) error {
-	binary.NativeEndian.PutUint16(r.b[6:], r.flags()|unix.NLM_F_ACK)
+	r.acknowledged()
 	return n.exchange(r, nil)
 }
 
@@ -67,7 +72,7 @@ func (n *Namespace) socket() (*socket, error) {
 	}
 	if n.sock == nil {
 		err := n.do(func() (err error) {
-			n.sock, err = openSocket()
+			n.sock, err = openSocket(unix.NETLINK_ROUTE)
 			return err
 		})
 		if err != nil {
@@ -94,12 +99,23 @@ func (n *Namespace) exchange(r *request, each func(b []byte) error) error {
 	if err != nil {
 		return err
 	}
+	clean, err := s.exchange(r, each)
+	if !clean {
+		// What else may come for this request is of no use to the next.
+		n.drop()
+	}
+	return err
+}
+
+// exchange sends r and reads the whole answer. clean is false where more of it
+// may come.
+func (s *socket) exchange(r *request, each func(b []byte) error) (clean bool, err error) {
 	s.seq++
 	binary.NativeEndian.PutUint32(r.b[0:], uint32(len(r.b)))
 	binary.NativeEndian.PutUint32(r.b[8:], s.seq)
 	binary.NativeEndian.PutUint32(r.b[12:], s.pid)
 	if err := s.send(r.b); err != nil {
-		return err
+		return true, err
 	}
 	a := answer{seq: s.seq, pid: s.pid, flags: r.flags(), each: each}
 	for !a.done {
@@ -108,16 +124,18 @@ func (n *Namespace) exchange(r *request, each func(b []byte) error) error {
 			err = a.read(b)
 		}
 		if err != nil {
-			// What else may come for this request is of no use to the next.
-			n.drop()
-			e := &Error{Errno: errnoOf(err), Unanswered: true}
-			if e.Errno == 0 {
-				e.err = err
-			}
-			return e
+			return false, unanswered(err)
 		}
 	}
-	return a.result()
+	return true, a.result()
+}
+
+func unanswered(err error) error {
+	e := &Error{Errno: errnoOf(err), Unanswered: true}
+	if e.Errno == 0 {
+		e.err = err
+	}
+	return e
 }
 
 // answer collects the messages that answer one request.

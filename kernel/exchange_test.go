@@ -237,7 +237,7 @@ func TestOnlyTheKernelIsHeard(t *testing.T) {
 		}
 	}
 	must(t, n.do(func() error {
-		o, err := openSocket()
+		o, err := openSocket(unix.NETLINK_ROUTE)
 		if err != nil {
 			return err
 		}

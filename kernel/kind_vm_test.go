@@ -76,3 +76,29 @@ func TestVRFMember(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
+
+// TestVRFSegments: a local segment that sends what it unpacks to a VRF, by its
+// table. The kernel wants VRFs to have tables of their own.
+func TestVRFSegments(t *testing.T) {
+	t.Parallel()
+	n := newNS(t)
+	must(t, n.AddLink(LinkSpec{Name: "red", Kind: VRFKind{Table: 1000}, Up: true}))
+	vrf := link(t, n, "red")
+	sid := Route{Dst: pfx("fc00::9/128"), Link: vrf.Index, Encap: SRv6Local{Action: SRv6EndDT46, VRFTable: 1000}}
+	if err := n.AddRoute(sid); err == nil {
+		t.Error("made without vrf.strict_mode")
+	}
+	must(t, n.SetSysctl("net/vrf/strict_mode", "1"))
+	for _, action := range []SRv6Action{SRv6EndDT46, SRv6EndDT4, SRv6EndDT6} {
+		sid.Encap = SRv6Local{Action: action, VRFTable: 1000}
+		testRoute(t, n, sid)
+	}
+	must(t, n.AddRoute(sid))
+	gone, err := n.DelLink(vrf.Index)
+	if !gone || err != nil {
+		t.Fatal(gone, err)
+	}
+	if got, ok, err := n.Route(Route{Dst: sid.Dst}); ok || err != nil {
+		t.Error("it outlives its VRF", got, err)
+	}
+}

@@ -32,19 +32,6 @@ func newNftRequest(msg, flags uint16, f NftFamily) *request {
 	return newRequest(nftType(msg), flags, nfgenmsg(f, 0))
 }
 
-func openNftSocket() (*socket, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
-	if err != nil {
-		return nil, err
-	}
-	s := &socket{fd: fd}
-	if err := s.setUp(); err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
-}
-
 // withNft calls f with the socket, and drops the socket where f left answers
 // in it.
 func (n *Namespace) withNft(f func(s *socket) (clean bool, err error)) error {
@@ -55,7 +42,7 @@ func (n *Namespace) withNft(f func(s *socket) (clean bool, err error)) error {
 	}
 	if n.nft.sock == nil {
 		err := n.do(func() (err error) {
-			n.nft.sock, err = openNftSocket()
+			n.nft.sock, err = openSocket(unix.NETLINK_NETFILTER)
 			return err
 		})
 		if err != nil {
@@ -81,37 +68,9 @@ func (n *Namespace) closeNft() {
 	}
 }
 
-func unanswered(err error) error {
-	e := &Error{Errno: errnoOf(err), Unanswered: true}
-	if e.Errno == 0 {
-		e.err = err
-	}
-	return e
-}
-
 // nftExchange sends a request that is no transaction and reads the answer.
 func (n *Namespace) nftExchange(r *request, each func(b []byte) error) error {
-	err := n.withNft(func(s *socket) (bool, error) {
-		s.seq++
-		binary.NativeEndian.PutUint32(r.b[0:], uint32(len(r.b)))
-		binary.NativeEndian.PutUint32(r.b[8:], s.seq)
-		binary.NativeEndian.PutUint32(r.b[12:], s.pid)
-		if err := s.send(r.b); err != nil {
-			return true, err
-		}
-		a := answer{seq: s.seq, pid: s.pid, flags: r.flags(), each: each}
-		for !a.done {
-			b, err := s.receive()
-			if err == nil {
-				err = a.read(b)
-			}
-			if err != nil {
-				return false, unanswered(err)
-			}
-		}
-		return true, a.result()
-	})
-	return err
+	return n.withNft(func(s *socket) (bool, error) { return s.exchange(r, each) })
 }
 
 // nftGet asks for one object. A kernel that has nfnetlink without nf_tables

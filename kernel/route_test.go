@@ -41,6 +41,9 @@ func TestRoutes(t *testing.T) {
 		"IPv6 gateway":     {Dst: pfx("2001:db8:3::/48"), Gateway: addr("2001:db8::9"), Link: a.Index, MTU: 1400},
 		"IPv6 default":     {Dst: pfx("::/0"), Gateway: addr("2001:db8::9"), Link: a.Index, Table: 1000},
 		"IPv6 unreachable": {Dst: pfx("2001:db8:4::/48"), Type: RouteUnreachable},
+		"last of all":      {Dst: pfx("0.0.0.0/0"), Type: RouteUnreachable, Table: 1001, Metric: 0xff000001, Protocol: 70},
+		"IPv6 last of all": {Dst: pfx("::/0"), Type: RouteUnreachable, Table: 1001, Metric: 0xff000001, Protocol: 70},
+		"throw":            {Dst: pfx("fc00::7/128"), Type: RouteThrow, Table: 1001, Metric: 0xff000001},
 		"several ways": {Dst: pfx("10.7.0.0/16"), NextHops: []NextHop{
 			{Gateway: addr("192.0.2.8"), Link: a.Index, Weight: 1}, {Gateway: addr("192.0.2.9"), Link: a.Index, Weight: 7},
 		}},
@@ -49,6 +52,9 @@ func TestRoutes(t *testing.T) {
 		}},
 		"SRv6": {Dst: pfx("10.9.0.0/16"), Link: a.Index, Encap: SRv6Encap{
 			Mode: SRv6Wrap, Segments: []netip.Addr{addr("fc00::1"), addr("fc00::2")},
+		}},
+		"SRv6 of IPv6": {Dst: pfx("2001:db8:6::/48"), Link: a.Index, Table: 1001, Encap: SRv6Encap{
+			Mode: SRv6Wrap, Segments: []netip.Addr{addr("fc00::1")},
 		}},
 		"SRv6 inline": {Dst: pfx("2001:db8:5::/48"), Link: a.Index, Encap: SRv6Encap{
 			Segments: []netip.Addr{addr("fc00::1"), addr("fc00::2")},

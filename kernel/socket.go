@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is a NETLINK_ROUTE socket. The kernel works on a request while it is
+// socket is a netlink socket. The kernel works on a request while it is
 // being sent, so that the answer is there when sending returns.
 type socket struct {
 	fd  int
@@ -25,8 +25,8 @@ const (
 
 // openSocket opens one in the namespace of the calling thread, with the
 // kernel's messages on errors and its filters on dumps.
-func openSocket() (*socket, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+func openSocket(protocol int) (*socket, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
 		return nil, err
 	}
