@@ -11,75 +11,76 @@ import (
 type entry struct {
 	number int
 	name   string
+	shape
 }
 
 func sends() []entry {
 	return []entry{
-		{unix.SYS_SENDTO, "sendto"},
-		{unix.SYS_SENDMSG, "sendmsg"},
-		{unix.SYS_SENDMMSG, "sendmmsg"},
+		{unix.SYS_SENDTO, "sendto", shape{fd: 1}},
+		{unix.SYS_SENDMSG, "sendmsg", shape{fd: 1}},
+		{unix.SYS_SENDMMSG, "sendmmsg", shape{fd: 1}},
 	}
 }
 
 func receives() []entry {
 	return []entry{
-		{unix.SYS_RECVFROM, "recvfrom"},
-		{unix.SYS_RECVMSG, "recvmsg"},
-		{unix.SYS_RECVMMSG, "recvmmsg"},
+		{unix.SYS_RECVFROM, "recvfrom", shape{fd: 1}},
+		{unix.SYS_RECVMSG, "recvmsg", shape{fd: 1}},
+		{unix.SYS_RECVMMSG, "recvmmsg", shape{fd: 1}},
 	}
 }
 
 func files() []entry {
 	return append(oldFiles(), []entry{
-		{unix.SYS_OPENAT, "openat"},
-		{unix.SYS_OPENAT2, "openat2"},
-		{unix.SYS_WRITE, "write"},
-		{unix.SYS_WRITEV, "writev"},
-		{unix.SYS_PWRITE64, "pwrite64"},
-		{unix.SYS_PWRITEV, "pwritev"},
-		{unix.SYS_PWRITEV2, "pwritev2"},
-		{unix.SYS_COPY_FILE_RANGE, "copy_file_range"},
-		{unix.SYS_SENDFILE, "sendfile"},
-		{unix.SYS_TRUNCATE, "truncate"},
-		{unix.SYS_FTRUNCATE, "ftruncate"},
-		{unix.SYS_FALLOCATE, "fallocate"},
-		{unix.SYS_RENAMEAT, "renameat"},
-		{unix.SYS_RENAMEAT2, "renameat2"},
-		{unix.SYS_LINKAT, "linkat"},
-		{unix.SYS_SYMLINKAT, "symlinkat"},
-		{unix.SYS_UNLINKAT, "unlinkat"},
-		{unix.SYS_MKDIRAT, "mkdirat"},
-		{unix.SYS_MKNODAT, "mknodat"},
-		{unix.SYS_FCHMOD, "fchmod"},
-		{unix.SYS_FCHMODAT, "fchmodat"},
-		{unix.SYS_FCHOWN, "fchown"},
-		{unix.SYS_FCHOWNAT, "fchownat"},
-		{unix.SYS_FLOCK, "flock"},
-		{unix.SYS_FCNTL, "fcntl"},
-		{unix.SYS_FSYNC, "fsync"},
-		{unix.SYS_FDATASYNC, "fdatasync"},
+		{unix.SYS_OPENAT, "openat", shape{dir: 1, path: 2, flags: 3}},
+		{unix.SYS_OPENAT2, "openat2", shape{dir: 1, path: 2}},
+		{unix.SYS_WRITE, "write", shape{fd: 1, size: 3}},
+		{unix.SYS_WRITEV, "writev", shape{fd: 1}},
+		{unix.SYS_PWRITE64, "pwrite64", shape{fd: 1, size: 3}},
+		{unix.SYS_PWRITEV, "pwritev", shape{fd: 1}},
+		{unix.SYS_PWRITEV2, "pwritev2", shape{fd: 1}},
+		{unix.SYS_COPY_FILE_RANGE, "copy_file_range", shape{fd: 3, size: 5}},
+		{unix.SYS_SENDFILE, "sendfile", shape{fd: 1, size: 4}},
+		{unix.SYS_TRUNCATE, "truncate", shape{path: 1, size: 2}},
+		{unix.SYS_FTRUNCATE, "ftruncate", shape{fd: 1, size: 2}},
+		{unix.SYS_FALLOCATE, "fallocate", shape{fd: 1, size: 4}},
+		{unix.SYS_RENAMEAT, "renameat", shape{dir: 1, path: 2, newDir: 3, newPath: 4}},
+		{unix.SYS_RENAMEAT2, "renameat2", shape{dir: 1, path: 2, newDir: 3, newPath: 4}},
+		{unix.SYS_LINKAT, "linkat", shape{dir: 1, path: 2, newDir: 3, newPath: 4}},
+		{unix.SYS_SYMLINKAT, "symlinkat", shape{raw: 1, dir: 2, path: 3}},
+		{unix.SYS_UNLINKAT, "unlinkat", shape{dir: 1, path: 2, flags: 3}},
+		{unix.SYS_MKDIRAT, "mkdirat", shape{dir: 1, path: 2}},
+		{unix.SYS_MKNODAT, "mknodat", shape{dir: 1, path: 2}},
+		{unix.SYS_FCHMOD, "fchmod", shape{fd: 1}},
+		{unix.SYS_FCHMODAT, "fchmodat", shape{dir: 1, path: 2}},
+		{unix.SYS_FCHOWN, "fchown", shape{fd: 1}},
+		{unix.SYS_FCHOWNAT, "fchownat", shape{dir: 1, path: 2}},
+		{unix.SYS_FLOCK, "flock", shape{fd: 1, flags: 2}},
+		{unix.SYS_FCNTL, "fcntl", shape{fd: 1, flags: 2}},
+		{unix.SYS_FSYNC, "fsync", shape{fd: 1}},
+		{unix.SYS_FDATASYNC, "fdatasync", shape{fd: 1}},
 	}...)
 }
 
 func mounts() []entry {
 	return []entry{
-		{unix.SYS_MOUNT, "mount"},
-		{unix.SYS_UMOUNT2, "umount2"},
-		{unix.SYS_MOVE_MOUNT, "move_mount"},
-		{unix.SYS_OPEN_TREE, "open_tree"},
-		{unix.SYS_FSOPEN, "fsopen"},
-		{unix.SYS_FSMOUNT, "fsmount"},
-		{unix.SYS_MOUNT_SETATTR, "mount_setattr"},
-		{unix.SYS_PIVOT_ROOT, "pivot_root"},
+		{unix.SYS_MOUNT, "mount", shape{raw: 1, path: 2, flags: 4}},
+		{unix.SYS_UMOUNT2, "umount2", shape{path: 1, flags: 2}},
+		{unix.SYS_MOVE_MOUNT, "move_mount", shape{dir: 1, path: 2, newDir: 3, newPath: 4, flags: 5}},
+		{unix.SYS_OPEN_TREE, "open_tree", shape{dir: 1, path: 2, flags: 3}},
+		{unix.SYS_FSOPEN, "fsopen", shape{raw: 1}},
+		{unix.SYS_FSMOUNT, "fsmount", shape{flags: 2}},
+		{unix.SYS_MOUNT_SETATTR, "mount_setattr", shape{dir: 1, path: 2, flags: 3}},
+		{unix.SYS_PIVOT_ROOT, "pivot_root", shape{path: 1, newPath: 2}},
 	}
 }
 
 func namespaces() []entry {
-	return []entry{{unix.SYS_SETNS, "setns"}, {unix.SYS_UNSHARE, "unshare"}}
+	return []entry{{unix.SYS_SETNS, "setns", shape{fd: 1, flags: 2}}, {unix.SYS_UNSHARE, "unshare", shape{flags: 1}}}
 }
 
 func execs() []entry {
-	return []entry{{unix.SYS_EXECVE, "execve"}, {unix.SYS_EXECVEAT, "execveat"}}
+	return []entry{{unix.SYS_EXECVE, "execve", shape{path: 1}}, {unix.SYS_EXECVEAT, "execveat", shape{dir: 1, path: 2}}}
 }
 
 func all() []entry {

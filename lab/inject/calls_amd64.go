@@ -7,18 +7,18 @@ const auditArch = unix.AUDIT_ARCH_X86_64
 // oldFiles are those that newer architectures have only with a directory.
 func oldFiles() []entry {
 	return []entry{
-		{unix.SYS_OPEN, "open"},
-		{unix.SYS_CREAT, "creat"},
-		{unix.SYS_RENAME, "rename"},
-		{unix.SYS_LINK, "link"},
-		{unix.SYS_SYMLINK, "symlink"},
-		{unix.SYS_UNLINK, "unlink"},
-		{unix.SYS_MKDIR, "mkdir"},
-		{unix.SYS_RMDIR, "rmdir"},
-		{unix.SYS_MKNOD, "mknod"},
-		{unix.SYS_CHMOD, "chmod"},
-		{unix.SYS_CHOWN, "chown"},
-		{unix.SYS_LCHOWN, "lchown"},
+		{unix.SYS_OPEN, "open", shape{path: 1, flags: 2}},
+		{unix.SYS_CREAT, "creat", shape{path: 1}},
+		{unix.SYS_RENAME, "rename", shape{path: 1, newPath: 2}},
+		{unix.SYS_LINK, "link", shape{path: 1, newPath: 2}},
+		{unix.SYS_SYMLINK, "symlink", shape{raw: 1, path: 2}},
+		{unix.SYS_UNLINK, "unlink", shape{path: 1}},
+		{unix.SYS_MKDIR, "mkdir", shape{path: 1}},
+		{unix.SYS_RMDIR, "rmdir", shape{path: 1}},
+		{unix.SYS_MKNOD, "mknod", shape{path: 1}},
+		{unix.SYS_CHMOD, "chmod", shape{path: 1}},
+		{unix.SYS_CHOWN, "chown", shape{path: 1}},
+		{unix.SYS_LCHOWN, "lchown", shape{path: 1}},
 	}
 }
 

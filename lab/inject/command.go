@@ -11,21 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Hook is called before each trapped call is made, while the calling thread
-// waits; one call at a time. It may do anything in the meantime.
-type Hook func(*Call) Verdict
-
-// A Session is a command under the filter.
-type Session struct {
-	hook   Hook
-	ours   *os.File // end of the socket that the launcher sends the listener by
-	theirs *os.File
-	done   chan error
-}
-
 // Prepare changes a command that has not been started, so that it runs with
 // these calls trapped. The caller starts it, wherever it likes, calls Attach,
-// waits for it, then calls Wait.
+// waits for it, then calls Wait. The process that is started is a launcher,
+// whose child the command is; it passes signals on, ends as the command does,
+// and takes it along when it is killed.
 func Prepare(cmd *exec.Cmd, calls []int, hook Hook) (*Session, error) {
 	if cmd.Err != nil {
 		return nil, cmd.Err
@@ -34,11 +24,8 @@ func Prepare(cmd *exec.Cmd, calls []int, hook Hook) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("socket pair: %w", err)
 	}
-	s := &Session{
-		hook: hook, done: make(chan error, 1),
-		ours:   os.NewFile(uintptr(fds[0]), "inject"),
-		theirs: os.NewFile(uintptr(fds[1]), "inject"),
-	}
+	s := newSession(cmd, calls, hook)
+	s.ours, s.theirs = os.NewFile(uintptr(fds[0]), "inject"), os.NewFile(uintptr(fds[1]), "inject")
 	cmd.ExtraFiles = append(cmd.ExtraFiles, s.theirs)
 	l := launch{
 		socket: 2 + len(cmd.ExtraFiles), // the first is descriptor 3
@@ -52,12 +39,16 @@ func Prepare(cmd *exec.Cmd, calls []int, hook Hook) (*Session, error) {
 // fails the command ends by itself.
 func (s *Session) Attach() error {
 	s.theirs.Close()
-	defer s.ours.Close()
 	listener, err := receiveListener(int(s.ours.Fd()))
 	if err != nil {
-		return err
+		return errors.Join(err, s.ours.Close())
 	}
-	go func() { s.done <- serve(listener, s.hook) }()
+	s.launcher = s.cmd.Process.Pid
+	go func() {
+		err := s.serve(listener)
+		// The launcher takes this for our death, if it is still there.
+		s.done <- errors.Join(append(s.wrong, err, s.ours.Close())...)
+	}()
 	// Only now may the launcher go on: whatever it calls is heard.
 	if _, err := unix.Write(int(s.ours.Fd()), []byte{0}); err != nil {
 		return fmt.Errorf("answer the launcher: %w", err)
@@ -66,7 +57,8 @@ func (s *Session) Attach() error {
 }
 
 // Wait waits until the command and all its children have ended. An error means
-// that not every call was heard; the command then got ENOSYS.
+// that something was not done as a verdict said, or not every call was heard.
+// A process that the command left behind is waited for: see Alive and Kill.
 func (s *Session) Wait() error { return <-s.done }
 
 // Run starts cmd under the filter, and waits for it.
@@ -128,21 +120,3 @@ func parseLaunch(argv []string) (l launch, err error) {
 	l.path, l.args = argv[3], argv[4:]
 	return l, nil
 }
-
-// Kill kills the command and all that came of it, and whoever of it shows up
-// later.
-func (s *Session) Kill() {}
-
-// A Process is one that was seen.
-type Process struct {
-	PID     int
-	Program string
-}
-
-// Alive are the processes that were seen and have not ended: asked when the
-// command has, and before Wait, those it left behind.
-func (s *Session) Alive() []Process { return nil }
-
-// Outstanding tells, of what verdicts promised for later, what has not come to
-// pass: a kill after a call that was the last, an error that nobody received.
-func (s *Session) Outstanding() []string { return nil }

@@ -1,5 +1,13 @@
 package inject
 
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
 // An Event is a call as people, and campaigns, understand it.
 type Event struct {
 	Call    string // "sendto", "openat"
@@ -54,14 +62,72 @@ func (c *Call) Event() (Event, error) {
 }
 
 func (c *Call) decode() (Event, error) {
-	e := Event{}
-	for _, known := range all() {
-		if known.number == c.Number {
-			e.Call = known.name
+	k := c.session.known[c.Number]
+	e := Event{Call: k.name, PID: c.process.pid, Receive: k.sort == sortReceive}
+	if k.sort == sortUnknown {
+		e.Call = "call " + strconv.Itoa(c.Number)
+	}
+	if err := c.process.look(c); err != nil {
+		return e, err
+	}
+	e.Program, e.Fresh = c.process.program, c.process.fresh
+	var err error
+	switch k.sort {
+	case sortUnknown:
+		e.Text = e.Call
+	case sortSend, sortReceive:
+		err = c.decodeSocket(&e)
+	case sortFile:
+		err = c.decodeFile(&e, k.shape)
+	default:
+		c.decodeOther(&e, k)
+	}
+	if gone := c.valid(); gone != nil {
+		return e, gone
+	}
+	if err != nil {
+		return e, fmt.Errorf("%s of process %d: %w", e.Call, e.PID, err)
+	}
+	return e, nil
+}
+
+// decodeOther decodes what is about mounts, namespaces and programs.
+func (c *Call) decodeOther(e *Event, k known) {
+	e.Path, e.NewPath = c.paths(k.shape)
+	e.Flags = c.flags(k.shape)
+	words := []string{e.Call}
+	add := func(more ...string) {
+		for _, w := range more {
+			if w != "" {
+				words = append(words, w)
+			}
 		}
 	}
-	e.Text = e.Call
-	var err error
-	e.PID, err = c.Process()
-	return e, err
+	switch k.sort {
+	case sortExec:
+		e.Kind = KindExec
+		at := c.Args[1]
+		if k.dir != 0 {
+			at = c.Args[2]
+		}
+		e.Argv = c.texts(at)
+		add(e.Path)
+		if len(e.Argv) > 1 {
+			add(strings.Join(e.Argv[1:], " "))
+		}
+	case sortNamespace:
+		e.Kind = KindNamespace
+		add(e.Path, cloneFlags(e.Flags))
+	case sortMount:
+		e.Kind = KindMount
+		add(c.string(k.raw))
+		add(e.Path, e.NewPath)
+		if c.Number == unix.SYS_MOUNT {
+			add(c.text(c.Args[2]), mountFlags(e.Flags))
+		}
+		if c.Number == unix.SYS_UMOUNT2 {
+			add(umountFlags(e.Flags))
+		}
+	}
+	e.Text = anonymous(strings.Join(words, " "))
 }

@@ -3,6 +3,7 @@ package inject
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -12,41 +13,79 @@ import (
 const (
 	dataNr   = 0
 	dataArch = 4
+	dataArgs = 16
 )
 
-// program allows all calls but these, which it hands to the listener. Calls of
-// another architecture's numbering are allowed: nothing here makes such.
-func program(arch uint32, calls []int) []unix.SockFilter {
-	load := func(at uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
-	}
-	jumpEqual := func(k uint32, yes, no uint8) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: k, Jt: yes, Jf: no}
-	}
-	give := func(k uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k}
-	}
-	p := []unix.SockFilter{
-		load(dataArch), jumpEqual(arch, 1, 0), give(unix.SECCOMP_RET_ALLOW), load(dataNr),
-	}
-	for _, c := range calls {
-		p = append(p, jumpEqual(uint32(c), 0, 1), give(unix.SECCOMP_RET_USER_NOTIF))
-	}
-	return append(p, give(unix.SECCOMP_RET_ALLOW))
+func load(at uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
 }
 
-// install puts the filter on the calling thread and gives the listener.
+// loadArg loads the lower half of an argument: we run on little-endian machines.
+func loadArg(n uint32) unix.SockFilter { return load(dataArgs + 8*n) }
+
+func jumpEqual(k uint32, yes, no int) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: k, Jt: uint8(yes), Jf: uint8(no)}
+}
+
+func jumpAny(bits uint32, yes, no int) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: bits, Jt: uint8(yes), Jf: uint8(no)}
+}
+
+func allow() unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
+}
+
+func trap() unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_USER_NOTIF}
+}
+
+// program allows all calls but these, and of those what changes nothing; it
+// hands the rest to the listener. Calls of another architecture's numbering are
+// allowed: nothing here makes such.
+func program(arch uint32, calls []int) []unix.SockFilter {
+	p := []unix.SockFilter{load(dataArch), jumpEqual(arch, 1, 0), allow(), load(dataNr)}
+	for _, c := range calls {
+		then := decide(c)
+		p = append(p, jumpEqual(uint32(c), 0, len(then)))
+		p = append(p, then...)
+	}
+	return append(p, allow())
+}
+
+// changes are the flags of an open that may change something.
+const changes = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND
+
+// decide is what becomes of a call that has a number to be trapped.
+func decide(call int) []unix.SockFilter {
+	if flags, ok := opens()[call]; ok {
+		return []unix.SockFilter{loadArg(flags), jumpAny(changes, 0, 1), trap(), allow()}
+	}
+	if call == unix.SYS_FCNTL {
+		p := []unix.SockFilter{loadArg(1)}
+		locks := []uint32{unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_SETLK, unix.F_OFD_SETLKW}
+		for i, l := range locks {
+			p = append(p, jumpEqual(l, len(locks)-i, 0))
+		}
+		return append(p, allow(), trap())
+	}
+	return []unix.SockFilter{trap()}
+}
+
+// install puts the filter on the calling thread and gives the listener. It traps
+// what executes in any case: who a process is changes by that.
 // WAIT_KILLABLE_RECV: else a signal, and Go sends itself many, makes a call
 // start anew that was heard already.
 func install(calls []int) (int, error) {
-	p := program(auditArch, calls)
+	calls = append(slices.Clone(calls), Execs()...)
+	slices.Sort(calls)
+	p := program(auditArch, slices.Compact(calls))
 	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
 	fd, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
 		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
 		uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(p)
 	if errno != 0 {
-		return -1, fmt.Errorf("seccomp filter (needs root, and Linux 5.19): %w", errno)
+		return -1, fmt.Errorf("seccomp filter (needs root, Linux 5.19, and to be under no other listener): %w", errno)
 	}
 	return int(fd), nil
 }

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
+	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,58 +30,135 @@ func Launch() {
 	os.Exit(exitLauncher)
 }
 
-// run puts the filter on this thread and executes the command by it. Another
-// thread, without the filter, hands the listener over, since to send it may be
-// what is trapped. The lock comes first: from then on Go starts no thread from
-// this one.
+// run starts the command from a thread that has the filter, and stays its parent
+// until it ends. All that is said, to the supervisor or to people, is said by
+// other threads: to say it may be what is trapped.
 func (l launch) run() error {
-	runtime.LockOSThread()
 	unix.CloseOnExec(l.socket)
-	listeners, handed := make(chan int), make(chan error)
-	go func() { handed <- handOver(l.socket, <-listeners) }()
-	listener, err := install(l.calls)
-	if err != nil {
+	// Whoever is orphaned comes to us: nobody of the tree gets out of sight.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become a reaper: %w", err)
+	}
+	r := runner{
+		launch: l, listener: make(chan int), proceed: make(chan struct{}),
+		started: make(chan int), ended: make(chan unix.WaitStatus), failed: make(chan error),
+	}
+	go r.filtered()
+	listener := -1
+	select {
+	case listener = <-r.listener:
+	case err := <-r.failed:
 		return err
 	}
-	listeners <- listener
-	if err := <-handed; err != nil {
+	if err := handOver(l.socket, listener); err != nil {
 		return err
 	}
-	return fmt.Errorf("execute %s: %w", l.path, unix.Exec(l.path, l.args, os.Environ()))
+	lost := make(chan struct{})
+	go func() {
+		// The supervisor says no more; this ends when it does.
+		_, _ = unix.Read(l.socket, make([]byte, 1))
+		close(lost)
+	}()
+	close(r.proceed)
+	return r.stay(lost)
 }
 
-// handOver sends the listener and waits until it is listened to.
-func handOver(socket, listener int) error {
-	if err := unix.Sendmsg(socket, []byte{0}, unix.UnixRights(listener), nil, 0); err != nil {
-		return fmt.Errorf("hand the listener over: %w", err)
-	}
-	n, err := unix.Read(socket, make([]byte, 1))
-	if err == nil && n == 0 {
-		err = errors.New("nobody listens")
-	}
-	if err != nil {
-		return fmt.Errorf("wait for the listener: %w", err)
-	}
-	return unix.Close(listener)
+// runner is what the filtered thread and the others tell each other.
+type runner struct {
+	launch
+	listener chan int
+	proceed  chan struct{}
+	started  chan int
+	ended    chan unix.WaitStatus
+	failed   chan error
 }
 
-// receiveListener is the other end of handOver.
-func receiveListener(socket int) (int, error) {
-	oob := make([]byte, unix.CmsgSpace(4))
-	n, oobn, _, _, err := unix.Recvmsg(socket, make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC)
-	if err == nil && n == 0 {
-		err = errors.New("the launcher ended before")
-	}
+// filtered is the thread with the filter. The lock comes first: from then on Go
+// starts no thread from this one. It never ends before the process: the command
+// would be killed by that.
+func (r *runner) filtered() {
+	runtime.LockOSThread()
+	listener, err := install(r.calls)
 	if err != nil {
-		return -1, fmt.Errorf("receive the listener: %w", err)
+		r.failed <- err
+		select {}
 	}
-	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
-	if err != nil || len(messages) != 1 {
-		return -1, fmt.Errorf("receive the listener: %d control messages, %w", len(messages), err)
+	r.listener <- listener
+	<-r.proceed
+	pid, err := syscall.ForkExec(r.path, r.args, &syscall.ProcAttr{
+		Env: os.Environ(), Files: inherited(r.socket),
+		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		r.failed <- fmt.Errorf("execute %s: %w", r.path, err)
+		select {}
 	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return -1, fmt.Errorf("receive the listener: %d descriptors, %w", len(fds), err)
+	r.started <- pid
+	for {
+		var status unix.WaitStatus
+		reaped, err := unix.Wait4(-1, &status, 0, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			r.failed <- fmt.Errorf("wait for %s: %w", r.path, err)
+			select {}
+		case reaped == pid:
+			r.ended <- status
+		}
 	}
-	return fds[0], nil
+}
+
+// inherited are the descriptors below the socket, as they are.
+func inherited(socket int) []uintptr {
+	var all []uintptr
+	for fd := range socket {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
+			all = append(all, ^uintptr(0)) // stays closed
+			continue
+		}
+		all = append(all, uintptr(fd))
+	}
+	return all
+}
+
+// stay passes signals on and ends as the command does. If the supervisor is
+// lost, everybody goes: their calls wait already, since the listener is kept.
+func (r *runner) stay(lost <-chan struct{}) error {
+	signals := make(chan os.Signal, 16)
+	for _, s := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	pid := 0
+	for {
+		select {
+		case err := <-r.failed:
+			return err
+		case pid = <-r.started:
+		case s := <-signals:
+			if n, ok := s.(syscall.Signal); ok && pid != 0 {
+				_ = unix.Kill(pid, n) // it may have ended
+			}
+		case <-lost:
+			killBelow(unix.Getpid(), 0)
+			return errors.New("the supervisor is lost")
+		case status := <-r.ended:
+			return end(status)
+		}
+	}
+}
+
+// end ends this process as another one did.
+func end(status unix.WaitStatus) error {
+	if !status.Signaled() {
+		os.Exit(status.ExitStatus())
+	}
+	s := status.Signal()
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // not a second core
+	// By hand: Go's handlers would print what happened to them.
+	var byDefault [4]uint64 // struct sigaction
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0)
+	_ = unix.Kill(unix.Getpid(), s)
+	select {}
 }

@@ -11,6 +11,14 @@ type Message struct {
 	Type, Flags uint16
 	Seq         uint32
 	Body        []byte // behind the header
+
+	// What an Event knows besides.
+	Name      string   // of the type: "RTM_DELLINK", "NFT_MSG_NEWRULE"
+	Link      string   // name of the interface that it is about, or has as its device
+	Addresses []string // "192.0.2.1/24"
+	Text      string   // one line for people
+
+	whole []byte
 }
 
 // Messages takes apart what is sent by a socket of netlink. What makes no
@@ -25,6 +33,7 @@ func Messages(sent []byte) []Message {
 		all = append(all, Message{
 			Type: binary.NativeEndian.Uint16(sent[4:]), Flags: binary.NativeEndian.Uint16(sent[6:]),
 			Seq: binary.NativeEndian.Uint32(sent[8:]), Body: sent[unix.SizeofNlMsghdr:size],
+			whole: sent[:size],
 		})
 		sent = sent[min(align(size), len(sent)):]
 	}

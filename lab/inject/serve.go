@@ -3,7 +3,7 @@ package inject
 import (
 	"errors"
 	"fmt"
-	"runtime"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -27,30 +27,31 @@ type response struct {
 	flags uint32
 }
 
-// Requests that x/sys has not: SECCOMP_IOCTL_NOTIF_ID_VALID and _SET_FLAGS.
-const (
-	ioctlIDValid  = 0x40082102
-	ioctlSetFlags = 0x40082104
-)
-
 // serve answers calls until nobody has the filter any more.
-func serve(listener int, hook Hook) error {
-	// Closed on an early return: whoever waits then gets ENOSYS.
+func (s *Session) serve(listener int) error {
+	defer s.table.close()
 	defer unix.Close(listener)
 	// The scheduler then hands the processor over at once. Linux before 6.6 does
 	// not know this; nothing but time depends on it.
 	_ = ioctlValue(listener, ioctlSetFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	n, r := &notification{}, &response{}
 	for {
-		n := notification{}
-		more, err := next(listener, &n)
+		*n = notification{}
+		more, err := next(listener, n)
 		if err != nil || !more {
 			return err
 		}
 		if n.id == 0 {
 			continue // who called is gone
 		}
-		if err := answer(listener, &n, hook); err != nil {
-			return err
+		*r = response{id: n.id}
+		c := &Call{Number: int(n.nr), Args: n.args, TID: int(n.pid), id: n.id, listener: listener, session: s}
+		if !s.decide(c, r) {
+			continue
+		}
+		err = ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(r))
+		if err != nil && !errors.Is(err, unix.ENOENT) { // ENOENT: the caller was killed meanwhile
+			return fmt.Errorf("answer a call: %w", err)
 		}
 	}
 }
@@ -85,35 +86,108 @@ func next(listener int, n *notification) (more bool, err error) {
 	}
 }
 
-func answer(listener int, n *notification, hook Hook) error {
-	v := hook(&Call{Number: int(n.nr), Args: n.args, TID: int(n.pid), id: n.id, listener: listener})
-	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-	if v.Errno != 0 {
-		r.errno, r.flags = -int32(v.Errno), 0
+// decide finds what a call is answered. A caller that was killed gets nothing:
+// told to go on, it would still make its call.
+func (s *Session) decide(c *Call, r *response) (reply bool) {
+	r.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
+	p, err := s.table.of(c.TID, time.Now())
+	if err != nil {
+		s.fail(c.because(err))
+		return true
 	}
-	err := ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
-	if err != nil && !errors.Is(err, unix.ENOENT) { // ENOENT: the caller was killed meanwhile
-		return fmt.Errorf("answer a call: %w", err)
+	c.process = p
+	switch {
+	case s.launcherCalls(c):
+		if s.doomed.Load() {
+			killAndWait(p.pidfd)
+			return false
+		}
+		return true
+	case s.doomed.Load():
+		killAndWait(p.pidfd)
+		return false
+	case p.after != KillNone:
+		s.strike(p, p.after)
+		return false
 	}
-	return nil
+	if !s.wanted[c.Number] {
+		s.table.executes(p, c.TID)
+		return true
+	}
+	v := s.hook(c)
+	if c.sort() == sortSend && s.wanted[unix.SYS_RECVMSG] {
+		// The answer's Event will want to know the request.
+		if _, err := c.Event(); err != nil {
+			s.fail(err)
+		}
+	}
+	if v.Errno == 0 && c.sort() == sortExec {
+		s.table.executes(p, c.TID)
+	}
+	return s.carryOut(c, v, r)
 }
 
-func ioctl(fd int, request uintptr, arg unsafe.Pointer) error {
-	for {
-		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(arg))
-		runtime.KeepAlive(arg)
-		if errno == 0 {
-			return nil
-		}
-		if errno != unix.EINTR {
-			return errno
-		}
+// launcherCalls tells whether a call is the launcher's, or that of its child
+// that has not yet become the command. These are nobody's business.
+func (s *Session) launcherCalls(c *Call) bool {
+	if c.process.pid == s.launcher {
+		return true
 	}
+	if s.begun {
+		return false
+	}
+	if err := c.process.look(c); err != nil {
+		s.fail(err)
+		return true
+	}
+	if c.process.fresh {
+		c.process.known = false // the program is about to change
+		return true
+	}
+	s.begun = true
+	return false
 }
 
-func ioctlValue(fd int, request, arg uintptr) error {
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, arg); errno != 0 {
-		return errno
+// outcome is what a call came to that is not to be made any more; the zero value
+// says that it is to be made.
+type outcome struct {
+	instead bool
+	value   int
+	errno   unix.Errno
+}
+
+// carryOut does what a verdict says.
+func (s *Session) carryOut(c *Call, v Verdict, r *response) (reply bool) {
+	var o outcome
+	var err error
+	switch {
+	case v.Errno != 0:
+		o = outcome{instead: true, errno: v.Errno}
+	case v.Short != 0:
+		o, err = c.short(v.Short)
+	case v.Reply != 0:
+		o, err = c.forge(v.Reply)
+	case v.Kill == KillProcessBefore, v.Kill == KillTreeBefore:
+		s.strike(c.process, v.Kill)
+		return false
+	case v.Kill != KillNone:
+		s.table.await(c.process, v.Kill)
+	default:
+		o, err = c.receive(v)
 	}
-	return nil
+	s.fail(err)
+	if err == nil && o.instead {
+		r.flags, r.val, r.errno = 0, int64(o.value), -int32(o.errno)
+	}
+	return true
+}
+
+// strike kills.
+func (s *Session) strike(p *process, k Kill) {
+	s.table.await(p, KillNone)
+	if k == KillTreeBefore || k == KillTreeAfter {
+		s.Kill()
+		return
+	}
+	killAndWait(p.pidfd)
 }
