@@ -17,7 +17,7 @@ func CompareText(w io.Writer, a, b []campaign.Result, o Options) error {
 	var out strings.Builder
 	out.WriteString(o.bold(cut(names[0]+" beside "+names[1], o.Width)) + "\n\n")
 	for i, results := range [][]campaign.Result{a, b} {
-		out.WriteString(cut(fmt.Sprintf("%s: %s", names[i], heading(results)), o.Width) + "\n")
+		out.WriteString(cut(fmt.Sprintf("%s: %s", names[i], conditions(results)), o.Width) + "\n")
 	}
 	out.WriteString("\n" + compareTable(pairs, names, o))
 	met := meetings(pairs)

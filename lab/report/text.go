@@ -44,8 +44,16 @@ func heading(results []campaign.Result) string {
 	if len(results) == 0 {
 		return "no results"
 	}
+	return printable(label(results[0])) + ", " + conditions(results)
+}
+
+// conditions say where, when and how much.
+func conditions(results []campaign.Result) string {
+	if len(results) == 0 {
+		return "no results"
+	}
 	r := results[0]
-	parts := []string{label(r)}
+	var parts []string
 	if r.Lab != "" {
 		parts = append(parts, "fault lab "+r.Lab)
 	}

@@ -62,10 +62,11 @@ func likeness(r campaign.Result, c campaign.Cell) string {
 func worst(results []campaign.Result, o Options) string {
 	all := failures(results)
 	if len(all) == 0 {
-		if total(rowsOf(results)).Runs == 0 {
+		runs := total(rowsOf(results)).Runs
+		if runs == 0 {
 			return "\nNothing was run.\n"
 		}
-		return "\nNo leak, no damage, no lie, and every point was reached.\n"
+		return fmt.Sprintf("\nIn %s no leak, no damage, no lie, and every point was reached.\n", count(runs, "run"))
 	}
 	most := o.Worst
 	if most == 0 {
@@ -78,6 +79,10 @@ func worst(results []campaign.Result, o Options) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s, in %s", count(runs, "bad run"), count(len(all), "way"))
+	if len(shown) == 0 {
+		b.WriteString(".\n")
+		return b.String()
+	}
 	if len(shown) < len(all) {
 		fmt.Fprintf(&b, "; the worst %d", len(shown))
 	}
@@ -103,7 +108,11 @@ func (f *failure) tell(several bool, o Options) string {
 	b.WriteString(o.bad(strings.ToUpper(string(c.Verdict))) + " ")
 	line("%s", what)
 	line("  at     %s: %s, the %s time", by(p), p.Text, times(p.Occurrence))
-	line("  fault  %s: %s", c.Fault, faultWords(f.result, c.Fault))
+	fault := c.Fault
+	if words := faultWords(f.result, fault); words != fault {
+		fault += ": " + words
+	}
+	line("  fault  %s", fault)
 	left := manyFindings
 	for i, s := range c.Steps {
 		if i > 0 && len(s.Found) == 0 {

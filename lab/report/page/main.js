@@ -11,14 +11,14 @@ function readHash() {
   return {
     net: get("net"), summary: q.has("summary"), verb: get("verb"), plugin: get("plugin"), find: get("find"),
     show: get("show").split(",").filter((s) => outcomes.some((o) => o.name === s)),
-    differ: two && q.has("differ"), point: get("point"), fault: get("fault"),
+    differ: two && q.has("differ"), about: q.has("about"), point: get("point"), fault: get("fault"),
   };
 }
 
 function hashOf(s) {
   const q = new URLSearchParams();
   for (const name of ["net", "verb", "plugin", "find", "point", "fault"]) if (s[name]) q.set(name, s[name]);
-  for (const name of ["summary", "differ"]) if (s[name]) q.set(name, "1");
+  for (const name of ["summary", "differ", "about"]) if (s[name]) q.set(name, "1");
   if (s.show?.length) q.set("show", s.show.join(","));
   return "#" + q;
 }
@@ -46,7 +46,6 @@ function show() {
     fillBar(null);
     view.replaceChildren(networks.length ? buildSummary() : el("p", { class: "empty" }, "There are no results."));
     view.scrollTo(0, 0);
-    document.getElementById("status").textContent = "";
     return;
   }
   const key = `${net.place} ${state.verb}`;
@@ -54,6 +53,7 @@ function show() {
     built = key;
     view.replaceChildren(buildMatrix(net, state.verb));
     view.scrollTo(0, 0);
+    fitMatrix();
   }
   const left = filterMatrix(state);
   fillBar(net);
@@ -70,9 +70,10 @@ function showChosen() {
   const r = matrix.rows.findIndex((row) => row.point.name === state.point);
   const c = matrix.columns.findIndex((col) => col.name === state.fault);
   const panel = document.getElementById("panel");
-  if (r < 0 || c < 0 || !matrix.rows[r].cells[c]) {
+  if (state.about || r < 0 || c < 0 || !matrix.rows[r].cells[c]) {
     highlight(null);
     panel.hidden = true;
+    if (state.about) fillAbout(matrix.net);
     return;
   }
   const same = matrix.chosen && matrix.chosen.r === r && matrix.chosen.c === c && !panel.hidden;
@@ -86,15 +87,15 @@ function showChosen() {
 }
 
 function choose(r, c) {
-  change({ point: matrix.rows[r].point.name, fault: matrix.columns[c].name });
+  change({ point: matrix.rows[r].point.name, fault: matrix.columns[c].name, about: false });
   cellAt({ r, c }).td.focus({ preventScroll: true });
 }
 
 function closePanel() {
   const was = matrix?.chosen;
-  if (!was) return;
-  change({ point: "", fault: "" });
-  cellAt(was).td.focus({ preventScroll: true });
+  if (!was && !state.about) return;
+  change({ point: "", fault: "", about: false });
+  if (was) cellAt(was).td.focus({ preventScroll: true });
 }
 
 // step goes to the next bad cell and tells of it.
@@ -123,14 +124,16 @@ function makeBar(net) {
   if (net) {
     parts.push(verbButtons(net, updates), ...pluginPick(net, updates), outcomeButtons(updates), findField(updates));
     if (two) parts.push(differBox(updates));
+    const about = el("button", { title: "configuration, notes (i)", onclick: toggleAbout }, "About");
+    updates.push(() => about.setAttribute("aria-pressed", String(state.about)));
+    parts.push(about);
   }
-  parts.push(el("span", { id: "status", role: "status" }), el("button", { title: "help (?)", "aria-label": "help", onclick: help }, "?"));
   return { parts, update: () => updates.forEach((u) => u()) };
 }
 
 function pickNetwork(value) {
   const net = value.slice(4);
-  change({ net: networks.length > 1 ? net : "", summary: value === "", verb: "", plugin: "", point: "", fault: "" });
+  change({ net: networks.length > 1 ? net : "", summary: value === "", verb: "", plugin: "", point: "", fault: "", about: false });
 }
 
 // toggles are buttons of which some are pressed.
@@ -177,6 +180,10 @@ function differBox(updates) {
   return el("label", {}, box, "only where they differ");
 }
 
+function toggleAbout() {
+  if (current()) change({ about: !state.about, point: "", fault: "" });
+}
+
 function help() {
   document.getElementById("help").showModal();
 }
@@ -188,8 +195,8 @@ document.addEventListener("keydown", (e) => {
     return;
   }
   const act = {
-    Escape: closePanel, n: () => step(1), p: () => step(-1), s: () => change({ summary: true, point: "", fault: "" }),
-    "/": () => document.getElementById("find")?.focus(), "?": help,
+    Escape: closePanel, n: () => step(1), p: () => step(-1), s: () => change({ summary: true, point: "", fault: "", about: false }),
+    "/": () => document.getElementById("find")?.focus(), "?": help, i: toggleAbout,
   }[e.key];
   if (!act) return;
   e.preventDefault();
@@ -200,5 +207,11 @@ function start() {
   state = readHash();
   show();
 }
+document.getElementById("ask").addEventListener("click", help);
 window.addEventListener("hashchange", start);
+// The panel opens, or the window becomes another: the matrix has other room.
+new ResizeObserver(() => {
+  fitMatrix();
+  if (matrix?.chosen && matrix.rows[matrix.chosen.r].shown) reveal(cellAt(matrix.chosen).td);
+}).observe(document.getElementById("view"));
 start();

@@ -23,7 +23,7 @@ function buildMatrix(net, verb) {
     body.append(row.tr);
   }
   const heads = columns.map((c) => el("th", { scope: "col", title: c.words }, el("span", {}, c.name)));
-  const corner = el("th", { class: "corner", scope: "col" }, "point", two ? el("div", {}, `in a cell: ${suites[0]} | ${suites[1]}`) : null);
+  const corner = el("th", { class: "corner", scope: "col" }, el("div", { id: "status", role: "status" }), two ? el("div", {}, `in a cell: ${suites[0]} | ${suites[1]}`) : null);
   const table = el("table", { class: two ? "matrix two" : "matrix", role: "grid", "aria-label": "points by faults" },
     el("thead", {}, el("tr", {}, corner, ...heads)), body);
   table.addEventListener("click", (e) => {
@@ -63,6 +63,18 @@ function buildRow(net, p, columns, r) {
   return { point: p, tr, cells, name: p.name.toLowerCase() };
 }
 
+// fitMatrix gives the points the room that the cells leave, as far as they need
+// it; what one in ten needs more is cut, and told by the panel and the title.
+function fitMatrix() {
+  if (!matrix || !matrix.rows.length) return;
+  const view = document.getElementById("view");
+  const box = (matrix.rows.find((row) => row.shown) || matrix.rows[0]).tr.firstChild.firstChild;
+  const free = view.clientWidth - (matrix.table.offsetWidth - box.offsetWidth) - 8;
+  const lengths = matrix.rows.map((row) => row.name.length).sort((a, b) => a - b);
+  const longest = Math.max(320, lengths[Math.floor(lengths.length * 0.9)] * 7.2);
+  matrix.table.style.setProperty("--points", `${Math.round(Math.max(230, Math.min(free, longest)))}px`);
+}
+
 // filterMatrix shows what a filter wants: {plugin, show: names of outcomes, find,
 // differ}. It answers how many points and cells are left.
 function filterMatrix(filter) {
@@ -71,7 +83,7 @@ function filterMatrix(filter) {
   const words = columns.map((c) => c.name.toLowerCase());
   const wants = (cell, col, named) =>
     (!filter.show.length || cell.sides.some((s) => s && filter.show.includes(s.outcome.name))) &&
-    (!filter.differ || cell.sides[0]?.outcome !== cell.sides[1]?.outcome) &&
+    (!filter.differ || (cell.sides.every(Boolean) && cell.sides[0].outcome !== cell.sides[1].outcome)) &&
     (!find || named || words[col].includes(find) || cell.sides.some((s) => s && said(s).includes(find)));
   const narrow = Boolean(filter.show.length || filter.differ || find);
   const left = new Map();

@@ -20,11 +20,8 @@ function fillPanel(at) {
       el("button", { title: "close (Esc)", "aria-label": "close", onclick: closePanel }, "✕")),
     el("div", { class: "asks" }, point.text),
     el("dl", { class: "facts" },
-      ...fact("verb", point.verb),
-      ...fact("plugin", point.plugin),
-      ...(point.by === point.plugin ? [] : fact("program", point.program)),
-      ...fact("time", `the ${ordinal(point.occurrence)} time that it asks this`),
-      ...fact("fault", `${fault.name}: ${fault.words}`),
+      ...fact("fault", fault.name === fault.words ? fault.name : `${fault.name}: ${fault.words}`),
+      ...fact("at", `${point.verb} of ${point.by}, the ${ordinal(point.occurrence)} time that it asks this`),
       ...fact("network", net.name)),
     ...sides.map((cell, i) => tellSide(net, point, cell, i)),
     el("h2", {}, "To repeat it"),
@@ -88,17 +85,36 @@ function cleanTrace(side, point) {
   const fill = (from, to) => list.replaceChildren(...events.slice(from, to).map((e) => traceLine(e, e[3] === point.id)));
   const from = Math.max(0, at - around), to = Math.min(events.length, at + around + 1);
   fill(from, to);
-  const parts = [el("h2", {}, `Without fault, around the point (call ${digits(at + 1)} of ${digits(events.length)})`), list];
+  const title = `Without fault, around the point (call ${digits(at + 1)} of ${digits(events.length)})`;
+  const parts = [list];
   if (to - from < events.length) {
     const more = el("button", { onclick: () => (fill(0, events.length), more.remove()) }, "Show all");
     parts.push(more);
   }
-  return parts;
+  // Beside another suite, what it found comes before what this one does in peace.
+  return two ? [el("details", {}, el("summary", {}, title), ...parts)] : [el("h2", {}, title), ...parts];
 }
 
 function traceLine([plugin, program, text], here) {
   const [by, of] = [raw.texts[program], raw.texts[plugin]];
   return el("li", { class: here ? "here" : "" }, el("b", {}, by && by !== of ? `${of}/${by}  ` : `${of}  `), raw.texts[text]);
+}
+
+// fillAbout tells of a network as a whole: where and when it ran, what is to be
+// known of its clean calls, and what its plugins got.
+function fillAbout(net) {
+  const panel = document.getElementById("panel");
+  panel.replaceChildren(
+    el("div", { class: "top" }, el("strong", {}, `About ${net.name}`),
+      el("button", { title: "close (Esc)", "aria-label": "close", onclick: closePanel }, "✕")),
+    ...net.sides.flatMap((side, i) => [
+      two ? el("h2", {}, suites[i]) : null,
+      side ? el("dl", { class: "facts" }, ...side.about.flatMap(([name, value]) => fact(name, value))) : el("p", {}, "This network was not run."),
+      side?.list ? el("h2", {}, "Configuration") : null,
+      side?.list ? el("pre", { class: "config" }, JSON.stringify(side.list, null, 2)) : null,
+    ]).filter(Boolean));
+  panel.hidden = false;
+  panel.scrollTop = 0;
 }
 
 function repeatLine(command) {

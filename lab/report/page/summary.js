@@ -12,13 +12,14 @@ function buildSummary() {
   const totals = suites.map(() => ({ points: 0, runs: 0, counts: {} }));
   for (const { place } of networks) {
     const net = network(place);
-    let first = true;
+    let first = true, last = "";
     for (const row of summaryRows(net)) {
       row.sides.forEach((side, i) => {
         if (!side) return;
         add(totals[i], side);
-        body.append(summaryLine(net, row, side, i, first));
+        body.append(summaryLine(net, row, side, i, first, row.plugin !== last));
         first = false;
+        last = row.plugin;
       });
     }
   }
@@ -55,12 +56,12 @@ function summaryRows(net) {
   return [...rows.values()].sort((a, b) => order.indexOf(a.plugin) - order.indexOf(b.plugin));
 }
 
-function summaryLine(net, row, side, i, first) {
+function summaryLine(net, row, side, i, first, plugin) {
   const to = { net: net.name, verb: row.verb, plugin: row.plugin };
   const lead = i === 0 || !row.sides[0];
   return el("tr", { class: first ? "first" : "" },
     el("td", { class: "name" }, first ? el("a", { href: hashOf({ net: net.name }) }, net.name) : ""),
-    el("td", { class: "name" }, lead ? el("a", { href: hashOf(to) }, row.plugin) : ""),
+    el("td", { class: "name" }, plugin ? el("a", { href: hashOf({ ...to, verb: "" }) }, row.plugin) : ""),
     el("td", { class: "name" }, lead ? el("a", { href: hashOf(to) }, row.verb) : ""),
     two ? el("td", { class: "name" }, suites[i]) : null,
     ...numbers(side, to));
