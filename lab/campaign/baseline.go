@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,14 +62,9 @@ func (b *baseline) round(ctx context.Context, s *setup, c course) (err error) {
 	b.measure.start(before)
 	h := newHearer(n, b.verb, s.norm)
 	h.look = true
-	n.runner.hearer = h
-	err = c.broken.call(ctx, n)
-	n.runner.hearer = nil
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.broken.name, err)
-	}
-	if err := h.err(); err != nil {
-		return err
+	err, lost := h.during(func() error { return c.broken.call(ctx, n) })
+	if err != nil || lost != nil {
+		return errors.Join(err, lost)
 	}
 	b.merge(h)
 	if err := b.see(n, c.broken); err != nil {

@@ -35,6 +35,7 @@ type Options struct {
 	Faults []string // by name; none: all
 	Point  string   // one point, by name
 	Short  int      // not 0: at most so many cells
+	Trace  bool     // keep the trace of each cell
 
 	// Progress, if not nil, is told of each cell; one at a time.
 	Progress func(done, all int, c Cell, p Point)
@@ -46,6 +47,7 @@ type setup struct {
 	plugins   string
 	furniture [][]string
 	norm      *normaliser
+	traces    bool
 }
 
 func (o Options) setup() (*setup, error) {
@@ -53,7 +55,17 @@ func (o Options) setup() (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &setup{list: o.List, plugins: o.Plugins, furniture: furniture, norm: newNormaliser()}, nil
+	return &setup{list: o.List, plugins: o.Plugins, furniture: furniture, norm: newNormaliser(), traces: o.Trace}, nil
+}
+
+// Survey takes the traces without fault, and finds the points.
+func Survey(ctx context.Context, o Options) (Result, error) {
+	s, err := o.setup()
+	if err != nil {
+		return Result{}, err
+	}
+	r, _, _, err := s.survey(ctx, o)
+	return r, err
 }
 
 // Run makes a campaign. The error is of the campaign itself: what it finds is in

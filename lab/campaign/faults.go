@@ -135,6 +135,15 @@ func allFaults() []Fault {
 	)
 }
 
+// FaultNames are the names of all faults, in the order of columns.
+func FaultNames() []string {
+	var all []string
+	for _, f := range allFaults() {
+		all = append(all, f.Name)
+	}
+	return all
+}
+
 func errnoFault(e unix.Errno) Fault {
 	return Fault{Name: unix.ErrnoName(e), Words: fmt.Sprintf("the call fails with %s (%s)", unix.ErrnoName(e), e.Error()), verdict: inject.Verdict{Errno: e}}
 }

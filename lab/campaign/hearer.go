@@ -19,10 +19,9 @@ func (h heard) String() string { return h.Program + " " + h.Text }
 
 // A hearer hears a verb's course on a node, and makes one fault in it.
 type hearer struct {
-	node   *node
-	verb   string
-	plugin string // that runs now
-	norm   *normaliser
+	node *node
+	verb string
+	norm *normaliser
 
 	point Point // where; one without a verb is nowhere
 	fault Fault
@@ -81,14 +80,14 @@ func (h *hearer) event(e inject.Event) Event {
 	if e.Kind == inject.KindNetlink {
 		text = strings.TrimSpace(text + " " + h.node.where(e.Netns))
 	}
-	return Event{Plugin: h.plugin, Program: e.Program, Text: h.norm.normalise(text)}
+	return Event{Plugin: h.node.runner.plugin, Program: e.Program, Text: h.norm.normalise(text)}
 }
 
-// ended is what became of a plugin's session.
-func (h *hearer) ended(err error) {
-	if err != nil {
-		h.errs = append(h.errs, err)
-	}
+// during hears a call of a runtime. The second error is the lab's own.
+func (h *hearer) during(call func() error) (err, lost error) {
+	r := h.node.runner
+	r.hook, r.lost = h.hook, nil
+	err = call()
+	r.hook = nil
+	return err, errors.Join(append(h.errs, r.lost...)...)
 }
-
-func (h *hearer) err() error { return errors.Join(h.errs...) }

@@ -1,7 +1,6 @@
 package campaign
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,41 +10,68 @@ import (
 type fact struct{ kind, where, name string }
 
 func (f fact) String() string {
-	s := f.kind + " " + f.name
-	if f.where != "" {
-		s += " in " + f.where
-	}
-	return s
+	return f.where + ": " + f.kind + " " + f.name
 }
 
-// facts are pictures: the values of each fact, in any of them.
-type facts map[fact]map[string]bool
+// facts are what is in a picture, or in several.
+type facts map[fact]held
+
+// held is how often a fact is there, and with what values.
+type held struct {
+	count  int
+	values map[string]bool
+}
+
+func (h held) String() string { return strings.Join(slices.Sorted(maps.Keys(h.values)), ", ") }
+
+// like tells whether each value of h is one of o's.
+func (h held) like(o held) bool {
+	for v := range h.values {
+		if !o.values[v] {
+			return false
+		}
+	}
+	return true
+}
+
+// with is h with the values of o too.
+func (h held) with(o held) held {
+	all := held{count: h.count, values: maps.Clone(o.values)}
+	if all.values == nil {
+		all.values = map[string]bool{}
+	}
+	maps.Copy(all.values, h.values)
+	return all
+}
 
 func (f facts) add(k fact, value string) {
-	if f[k] == nil {
-		f[k] = map[string]bool{}
-	}
-	f[k][value] = true
+	h := f[k].with(held{values: map[string]bool{value: true}})
+	h.count++
+	f[k] = h
 }
 
-// join takes the facts of another picture in.
+// join takes the facts of another picture in; how often a fact may be there is
+// the greater number.
 func (f facts) join(g facts) {
-	for k, values := range g {
-		if f[k] == nil {
-			f[k] = map[string]bool{}
-		}
-		maps.Copy(f[k], values)
+	for k, h := range g {
+		both := f[k].with(h)
+		both.count = max(f[k].count, h.count)
+		f[k] = both
 	}
 }
 
-// meet keeps the facts that another picture has too, with both's values.
+// meet keeps the facts that another picture has too, with both's values, and the
+// smaller number.
 func (f facts) meet(g facts) {
-	for k := range f {
-		if _, ok := g[k]; !ok {
+	for k, h := range f {
+		other, ok := g[k]
+		if !ok {
 			delete(f, k)
 			continue
 		}
-		maps.Copy(f[k], g[k])
+		h = h.with(other)
+		h.count = min(h.count, other.count)
+		f[k] = h
 	}
 }
 
@@ -59,18 +85,6 @@ func (f facts) clone() facts {
 // sorted are the facts in a stable order.
 func (f facts) sorted() []fact {
 	return slices.SortedFunc(maps.Keys(f), func(a, b fact) int { return strings.Compare(a.String(), b.String()) })
-}
-
-func values(v map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(v)), ", ") }
-
-// within tells whether all values of a are among b's.
-func within(a, b map[string]bool) bool {
-	for v := range a {
-		if !b[v] {
-			return false
-		}
-	}
-	return true
 }
 
 // A measure is what calls without fault make of the world: what a run under
@@ -114,8 +128,8 @@ func (m *measure) see(s step, now facts) {
 func (m measure) left(verb string, now facts) []string {
 	var all []string
 	for _, k := range now.sorted() {
-		if _, ok := m.rest[verb][k]; !ok {
-			all = append(all, fmt.Sprintf("left: %s: %s", k, values(now[k])))
+		if now[k].count > m.rest[verb][k].count {
+			all = append(all, tell("left", k, now[k]))
 		}
 	}
 	return all
@@ -126,12 +140,11 @@ func (m measure) left(verb string, now facts) []string {
 func (m measure) damaged(now facts) []string {
 	var all []string
 	for _, k := range m.kept.sorted() {
-		is, ok := now[k]
-		switch {
-		case !ok:
-			all = append(all, fmt.Sprintf("gone: %s: %s", k, values(m.before[k])))
-		case !within(is, m.kept[k]) && !within(is, m.added[k]):
-			all = append(all, fmt.Sprintf("changed: %s: %s, was %s", k, values(is), values(m.before[k])))
+		switch is := now[k]; {
+		case is.count < m.kept[k].count:
+			all = append(all, tell("gone", k, m.before[k]))
+		case !is.like(m.kept[k].with(m.added[k])):
+			all = append(all, tell("changed", k, is)+", was "+m.before[k].String())
 		}
 	}
 	return all
@@ -141,13 +154,20 @@ func (m measure) damaged(now facts) []string {
 func (m measure) missing(now facts) []string {
 	var all []string
 	for _, k := range m.added.sorted() {
-		is, ok := now[k]
-		switch {
-		case !ok:
-			all = append(all, fmt.Sprintf("missing: %s: %s", k, values(m.added[k])))
-		case !within(is, m.added[k]):
-			all = append(all, fmt.Sprintf("wrong: %s: %s, want %s", k, values(is), values(m.added[k])))
+		switch is := now[k]; {
+		case is.count < m.added[k].count:
+			all = append(all, tell("missing", k, m.added[k]))
+		case !is.like(m.added[k]):
+			all = append(all, tell("wrong", k, is)+", want "+m.added[k].String())
 		}
 	}
 	return all
+}
+
+func tell(what string, k fact, h held) string {
+	text := what + ": " + k.String()
+	if v := h.String(); v != "" {
+		text += ": " + v
+	}
+	return text
 }

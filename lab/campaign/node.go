@@ -15,7 +15,6 @@ import (
 	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
-	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-net/fairlead/kernel"
 	"github.com/fairlead-net/fairlead/lab/host"
@@ -198,11 +197,13 @@ func (n *node) gc(ctx context.Context, valid ...string) error {
 }
 
 // A runner starts plugins on the node for libcni: under the filter while
-// somebody hears.
+// somebody hears them.
 type runner struct {
 	version.PluginDecoder
 	node   *node
-	hearer *hearer
+	hook   inject.Hook // nil: nobody hears
+	plugin string      // that was called last
+	lost   []error     // of sessions: calls that were not heard
 }
 
 var _ invoke.Exec = (*runner)(nil)
@@ -240,7 +241,8 @@ func (r *runner) ExecPlugin(ctx context.Context, path string, stdin []byte, envi
 // run runs a command, and waits for it and, if it is heard, for whatever it
 // started.
 func (r *runner) run(ctx context.Context, c *exec.Cmd) error {
-	if r.hearer == nil {
+	r.plugin = filepath.Base(c.Path)
+	if r.hook == nil {
 		if err := r.node.Start(c); err != nil {
 			return err
 		}
@@ -248,8 +250,7 @@ func (r *runner) run(ctx context.Context, c *exec.Cmd) error {
 		defer stop()
 		return c.Wait()
 	}
-	r.hearer.plugin = filepath.Base(c.Path)
-	s, err := inject.Prepare(c, inject.All(), r.hearer.hook)
+	s, err := inject.Prepare(c, inject.All(), r.hook)
 	if err != nil {
 		return err
 	}
@@ -257,12 +258,14 @@ func (r *runner) run(ctx context.Context, c *exec.Cmd) error {
 		s.Abandon()
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = unix.Kill(c.Process.Pid, unix.SIGKILL) })
+	stop := context.AfterFunc(ctx, s.Kill)
 	defer stop()
 	if err := s.Attach(); err != nil {
 		return errors.Join(err, c.Wait())
 	}
 	err = c.Wait()
-	r.hearer.ended(s.Wait())
+	if e := s.Wait(); e != nil {
+		r.lost = append(r.lost, e)
+	}
 	return err
 }

@@ -21,7 +21,7 @@ func (n *node) picture() (facts, error) {
 		for _, root := range []string{"/run", "/var/lib"} {
 			_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() {
-					all.add(fact{"file", "", path}, "")
+					all.add(fact{"file", "host", path}, "")
 				}
 				return nil
 			})

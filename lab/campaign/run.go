@@ -27,11 +27,9 @@ func (s *setup) run(ctx context.Context, p cellPlan, m measure, n *node) (Cell, 
 	}
 	h := newHearer(n, p.at.Verb, s.norm)
 	h.point, h.fault = p.at, p.fault
-	n.runner.hearer = h
-	err := call(ctx, n, c.broken)
-	n.runner.hearer = nil
-	if e := h.err(); e != nil {
-		return cell, e
+	err, lost := h.during(func() error { return call(ctx, n, c.broken) })
+	if lost != nil {
+		return cell, lost
 	}
 	j := newJudge(m)
 	now, e := n.look(c.broken, err)
@@ -52,7 +50,7 @@ func (s *setup) run(ctx context.Context, p cellPlan, m measure, n *node) (Cell, 
 		cell.Steps = append(cell.Steps, j.step(st, false, err, now))
 	}
 	cell.Verdict = conclude(cell.Steps)
-	if cell.Verdict.Bad() {
+	if s.traces || cell.Verdict.Bad() {
 		cell.Trace = h.around()
 	}
 	cell.Elapsed = time.Since(begun)

@@ -1,0 +1,119 @@
+// Command fairlead-lab is the fault lab: it breaks CNI plugins, of anybody, at
+// every point at which they act, and counts what they leave.
+//
+// What may enter: commands, what they take and how they answer. What may not:
+// how anything is broken, judged or shown, which is lab's.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-net/fairlead/kernel"
+	"github.com/fairlead-net/fairlead/lab/inject"
+)
+
+// version is set by the linker.
+var version = "devel"
+
+// The exit statuses.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// errFound is said without words: what was found has been shown.
+var errFound = errors.New("something was found")
+
+// usageError is the user's mistake: the exit status is 2.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func main() {
+	inject.Launch()
+	if code, ok := kernel.MakeTap(os.Args); ok {
+		os.Exit(code)
+	}
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errFound):
+		return exitFailed
+	case errors.As(err, &usage):
+		fmt.Fprintf(os.Stderr, "fairlead-lab: %v\nTry 'fairlead-lab --help'.\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(os.Stderr, "fairlead-lab: %v\n", err)
+	return exitFailed
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fairlead-lab",
+		Short: "Break CNI plugins at every system call, and count what they leave",
+		Long: `fairlead-lab proves or disproves that the teardown of CNI plugins holds. It runs
+them, unmodified, on private hosts on the kernel of this machine, which it does
+not touch; makes one thing go wrong at each point at which they act: an error,
+a lost answer, a kill, a thing really taken away by someone else; goes on as a
+runtime does; and looks at what is left.
+
+It needs root, and Linux 5.19.
+
+Exit status: 0 success, 1 failure or something found (a leak, damage, a lie, a
+point that was not reached), 2 wrong usage.`,
+		Example: `  fairlead-lab run net.conflist --plugins /opt/cni/bin --out result
+  fairlead-lab trace net.conflist --plugins /opt/cni/bin --verb DEL
+  fairlead-lab compare result-a result-b
+  fairlead-lab race net.conflist --plugins /opt/cni/bin --delete eth0 --before RTM_DELLINK --times 40`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q", args[0])
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(runCommand(), traceCommand(), compareCommand(), raceCommand(), versionCommand())
+	return root
+}
+
+// exactly wants n arguments; the mistake is one of usage.
+func exactly(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usagef("%s takes %d arguments, not %d: %s", cmd.Name(), n, len(args), cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "fairlead-lab %s\n", version)
+			return err
+		},
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-net/fairlead/lab/campaign"
+)
+
+// network is what all commands that call plugins are told.
+type network struct {
+	plugins string
+	prepare []string
+	suite   string
+}
+
+func (n *network) flags(c *cobra.Command) {
+	c.Flags().StringVar(&n.plugins, "plugins", os.Getenv("CNI_PATH"), "`directory` of the plugins, or several with colons, as CNI_PATH")
+	c.Flags().StringArrayVar(&n.prepare, "prepare", nil, "`command` to be run on each new host, without a shell; may be repeated")
+	c.Flags().StringVar(&n.suite, "suite", "", "`name` of the plugins in reports (the directory's)")
+}
+
+// options reads the network.
+func (n *network) options(path string) (o campaign.Options, err error) {
+	if n.plugins == "" {
+		return o, usagef("--plugins says where the plugins are")
+	}
+	if n.suite == "" {
+		n.suite = filepath.Base(filepath.SplitList(n.plugins)[0])
+	}
+	dirs := filepath.SplitList(n.plugins)
+	for i := range dirs {
+		if dirs[i], err = filepath.Abs(dirs[i]); err != nil {
+			return o, err
+		}
+		if _, err := os.Stat(dirs[i]); err != nil {
+			return o, err
+		}
+	}
+	o.Plugins = joinList(dirs)
+	o.Prepare, o.Suite, o.Lab = n.prepare, n.suite, version
+	o.List, err = campaign.LoadNetwork(path)
+	return o, err
+}
+
+func joinList(dirs []string) string {
+	all := ""
+	for i, d := range dirs {
+		if i > 0 {
+			all += string(os.PathListSeparator)
+		}
+		all += d
+	}
+	return all
+}
