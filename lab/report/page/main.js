@@ -177,7 +177,7 @@ function findField(updates) {
 function differBox(updates) {
   const box = el("input", { type: "checkbox", onchange: () => change({ differ: box.checked }) });
   updates.push(() => (box.checked = state.differ));
-  return el("label", {}, box, "only where they differ");
+  return el("label", {}, box, "differences only");
 }
 
 function toggleAbout() {
