@@ -73,6 +73,9 @@ func netlinkText(protocol int, all []Message) string {
 			texts = append(texts, m.Text)
 		}
 	}
+	if len(texts) == 0 && len(all) > 0 {
+		texts = []string{"empty batch"}
+	}
 	text := protocolName(protocol) + " " + strings.Join(texts, "; ")
 	if more > 0 {
 		text += fmt.Sprintf("; and %d more", more)

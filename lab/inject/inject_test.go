@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -15,49 +14,6 @@ import (
 	"github.com/fairlead-net/fairlead/kernel"
 	"github.com/fairlead-net/fairlead/test/host"
 )
-
-// crowdName is argv[0] of this program as a child with many threads.
-const crowdName = "inject-test-crowd"
-
-func TestMain(m *testing.M) {
-	Launch()
-	if os.Args[0] == crowdName {
-		crowd()
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// Of the crowd: how many threads there are, and how often each of them sends.
-const (
-	threads   = 8
-	perThread = 50
-)
-
-// crowd sends from many threads, and has children that do.
-func crowd() {
-	var wg sync.WaitGroup
-	for range threads {
-		wg.Go(func() {
-			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
-			for range perThread {
-				if err == nil {
-					err = unix.Sendto(pair[0], []byte("x"), 0, nil)
-				}
-				if err == nil {
-					_, err = unix.Read(pair[1], make([]byte, 1))
-				}
-			}
-			if err == nil {
-				err = exec.Command("ip", "link", "show", "dev", "lo").Run()
-			}
-			if err != nil {
-				panic(err)
-			}
-		})
-	}
-	wg.Wait()
-}
 
 // started runs a command in the host, under the filter.
 func started(t *testing.T, cmd *host.Cmd, hook Hook) (stderr string, err error) {
@@ -210,8 +166,7 @@ func TestCallerIsKilled(t *testing.T) {
 // TestEveryCallIsSeen: of all threads, and of children.
 func TestEveryCallIsSeen(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{crowdName}
+	cmd := target("crowd")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	var own, children atomic.Int64

@@ -129,11 +129,22 @@ func (t *table) living() []*process {
 	defer t.mu.Unlock()
 	var all []*process
 	for _, p := range t.all {
-		if !ended(p.pidfd, 0) {
+		if p.pidfd >= 0 && !ended(p.pidfd, 0) {
 			all = append(all, p)
 		}
 	}
 	return all
+}
+
+// kill kills all but one, and waits for their end. The lock keeps their pidfds.
+func (t *table) kill(except int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.all {
+		if p.pidfd >= 0 && p.pid != except {
+			killAndWait(p.pidfd)
+		}
+	}
 }
 
 // awaited are those that were to be killed at their next call.
@@ -149,6 +160,7 @@ func (t *table) awaited() []*process {
 	return all
 }
 
+// close is for when all have ended.
 func (t *table) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

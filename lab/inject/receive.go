@@ -38,7 +38,7 @@ func (c *Call) receive(v Verdict) (outcome, error) {
 	if err != nil || !ok {
 		return outcome{}, err
 	}
-	to, err := c.target()
+	to, err := c.place()
 	if err != nil {
 		return outcome{}, c.because(err)
 	}
@@ -93,8 +93,8 @@ func take(fd, flags int) (d datagram, ok bool, err error) {
 	return d, true, nil
 }
 
-// target is where a receive puts what it receives.
-type target struct {
+// place is where a receive puts what it receives.
+type place struct {
 	flags        int
 	parts        []part
 	h            *header // of recvmsg and recvmmsg
@@ -102,12 +102,12 @@ type target struct {
 	many         bool    // recvmmsg
 }
 
-func (c *Call) target() (target, error) {
+func (c *Call) place() (place, error) {
 	a := c.Args
 	if c.Number == unix.SYS_RECVFROM {
-		return target{flags: int(a[3]), parts: []part{{a[1], a[2]}}, name: a[4], length: a[5]}, nil
+		return place{flags: int(a[3]), parts: []part{{a[1], a[2]}}, name: a[4], length: a[5]}, nil
 	}
-	t := target{flags: int(a[2])}
+	t := place{flags: int(a[2])}
 	if c.Number == unix.SYS_RECVMMSG {
 		t.many, t.flags = true, int(a[3])
 	}
@@ -122,7 +122,7 @@ func (c *Call) target() (target, error) {
 
 // deliver takes the head of the queue off, unless the caller only peeks, and
 // gives it what was made of it.
-func (c *Call) deliver(fd int, to target, d datagram) (outcome, error) {
+func (c *Call) deliver(fd int, to place, d datagram) (outcome, error) {
 	if err := c.valid(); err != nil {
 		return outcome{}, err
 	}
@@ -171,7 +171,7 @@ func sender(d datagram) []byte {
 }
 
 // nameSender tells a recvfrom whom it received from.
-func (c *Call) nameSender(to target, d datagram) error {
+func (c *Call) nameSender(to place, d datagram) error {
 	if to.name == 0 || to.length == 0 {
 		return nil
 	}

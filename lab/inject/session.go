@@ -61,14 +61,8 @@ func newSession(cmd *exec.Cmd, calls []int, hook Hook) *Session {
 // later. When it returns, those that were found have ended.
 func (s *Session) Kill() {
 	s.doomed.Store(true)
-	// Who has no children of the launcher's to be found among was seen at least.
-	defer func() {
-		for _, p := range s.table.living() {
-			if p.pid != s.launcher {
-				killAndWait(p.pidfd)
-			}
-		}
-	}()
+	// Who is not below the launcher any more was seen at least.
+	defer s.table.kill(s.launcher)
 	commands := children(s.launcher)
 	if len(commands) == 0 {
 		return
