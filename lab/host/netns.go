@@ -98,19 +98,33 @@ func (h *Host) Inside(path string, f func()) (err error) {
 	}
 	h.Do(func() {
 		var fd int
-		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return
+		if fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+			defer unix.Close(fd)
+			err = h.within(fd, f)
 		}
-		defer unix.Close(fd)
-		if err = unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
-			return
-		}
-		defer h.comeBack()
-		f()
 	})
 	if err != nil {
 		return fmt.Errorf("enter %s: %w", path, err)
 	}
+	return nil
+}
+
+// InsideOpen is Inside for a namespace that is at hand as a descriptor, whatever
+// it is called.
+func (h *Host) InsideOpen(fd int, f func()) (err error) {
+	h.Do(func() { err = h.within(fd, f) })
+	if err != nil {
+		return fmt.Errorf("enter the namespace that descriptor %d is: %w", fd, err)
+	}
+	return nil
+}
+
+// within runs f on the calling thread, the host's, in another namespace.
+func (h *Host) within(fd int, f func()) error {
+	if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
+		return err
+	}
+	defer h.comeBack()
+	f()
 	return nil
 }

@@ -39,13 +39,14 @@ func (h *Host) Processes() ([]Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the list of processes: %w", err)
 	}
+	proc, self := int(dir.Fd()), os.Getpid()
 	var list []Process
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
-		if err != nil || pid == os.Getpid() {
+		if err != nil || pid == self {
 			continue
 		}
-		if !isNamespace(name, "mnt", mounts) && !isNamespace(name, "net", netns) {
+		if !isNamespace(proc, name+"/ns/mnt", mounts) && !isNamespace(proc, name+"/ns/net", netns) {
 			continue
 		}
 		if p, alive := readProcess(pid); alive {
@@ -56,9 +57,9 @@ func (h *Host) Processes() ([]Process, error) {
 }
 
 // isNamespace is false too for a process that has ended: it has none.
-func isNamespace(pid, kind, want string) bool {
-	buf := make([]byte, 64)
-	n, err := unix.Readlink("/proc/"+pid+"/ns/"+kind, buf)
+func isNamespace(proc int, path, want string) bool {
+	var buf [64]byte
+	n, err := unix.Readlinkat(proc, path, buf[:])
 	return err == nil && string(buf[:n]) == want
 }
 
