@@ -44,15 +44,15 @@ func (s *Session) Attach() error {
 		return errors.Join(err, s.ours.Close())
 	}
 	s.launcher = s.cmd.Process.Pid
+	// Now the launcher may go on: whatever is called waits for us.
+	if _, err := unix.Write(int(s.ours.Fd()), []byte{0}); err != nil {
+		return errors.Join(fmt.Errorf("answer the launcher: %w", err), unix.Close(listener), s.ours.Close())
+	}
 	go func() {
 		err := s.serve(listener)
 		// The launcher takes this for our death, if it is still there.
 		s.done <- errors.Join(append(s.wrong, err, s.ours.Close())...)
 	}()
-	// Only now may the launcher go on: whatever it calls is heard.
-	if _, err := unix.Write(int(s.ours.Fd()), []byte{0}); err != nil {
-		return fmt.Errorf("answer the launcher: %w", err)
-	}
 	return nil
 }
 

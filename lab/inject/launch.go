@@ -27,7 +27,7 @@ func Launch() {
 		err = l.run()
 	}
 	fmt.Fprintln(os.Stderr, "inject:", err)
-	os.Exit(exitLauncher)
+	unix.Exit(exitLauncher)
 }
 
 // run starts the command from a thread that has the filter, and stays its parent
@@ -59,8 +59,9 @@ func (l launch) run() error {
 		_, _ = unix.Read(l.socket, make([]byte, 1))
 		close(lost)
 	}()
+	signals := passed()
 	close(r.proceed)
-	return r.stay(lost)
+	return r.stay(signals, lost)
 }
 
 // runner is what the filtered thread and the others tell each other.
@@ -121,23 +122,30 @@ func inherited(socket int) []uintptr {
 	return all
 }
 
-// stay passes signals on and ends as the command does. If the supervisor is
-// lost, everybody goes: their calls wait already, since the listener is kept.
-func (r *runner) stay(lost <-chan struct{}) error {
+// passed are signals that are for the command.
+func passed() <-chan os.Signal {
 	signals := make(chan os.Signal, 16)
 	for _, s := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2} {
 		if !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}
 	}
+	return signals
+}
+
+// stay passes signals on and ends as the command does. If the supervisor is
+// lost, everybody goes: their calls wait already, since the listener is kept.
+func (r *runner) stay(signals <-chan os.Signal, lost <-chan struct{}) error {
 	pid := 0
+	var pending <-chan os.Signal // none is taken while there is no command
 	for {
 		select {
 		case err := <-r.failed:
 			return err
 		case pid = <-r.started:
-		case s := <-signals:
-			if n, ok := s.(syscall.Signal); ok && pid != 0 {
+			pending = signals
+		case s := <-pending:
+			if n, ok := s.(syscall.Signal); ok {
 				_ = unix.Kill(pid, n) // it may have ended
 			}
 		case <-lost:
@@ -152,7 +160,7 @@ func (r *runner) stay(lost <-chan struct{}) error {
 // end ends this process as another one did.
 func end(status unix.WaitStatus) error {
 	if !status.Signaled() {
-		os.Exit(status.ExitStatus())
+		unix.Exit(status.ExitStatus()) // at once: os.Exit waits a second when built with -race
 	}
 	s := status.Signal()
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // not a second core
