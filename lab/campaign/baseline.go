@@ -24,7 +24,7 @@ type baseline struct {
 
 // baseline runs a verb's course without fault.
 func (s *setup) baseline(ctx context.Context, verb string) (*baseline, error) {
-	c := courseOf(verb)
+	c := courseOf(verb, false)
 	b := &baseline{verb: verb, places: map[Point]place{}, measure: measure{rest: map[string]facts{}}}
 	for range rounds {
 		if err := b.round(ctx, s, c); err != nil {

@@ -41,6 +41,7 @@ type step struct {
 	call  func(context.Context, *node) error
 	claim claim
 	look  bool // a picture is taken after the step, if it succeeded
+	fails bool // it may fail, without fault
 }
 
 // A course is what a run does with a verb.
@@ -56,9 +57,10 @@ func callDel(ctx context.Context, n *node) error   { return n.del(ctx, n.subject
 func callCheck(ctx context.Context, n *node) error { return n.check(ctx, n.subject) }
 func callGC(ctx context.Context, n *node) error    { return n.gc(ctx, keptID) }
 
-// courseOf is the course of a verb. A picture is taken where a claim of success
+// courseOf is the course of a verb, with a thing taken away during the broken
+// step or without. A picture is taken where a claim of success
 // can be wrong, and not of what a later picture shows as well.
-func courseOf(verb string) course {
+func courseOf(verb string, gone bool) course {
 	add := step{name: verbAdd, verb: verbAdd, call: callAdd, claim: claimAdded}
 	del := step{name: verbDel, verb: verbDel, call: callDel, claim: claimRemoved, look: true}
 	c := course{verb: verb, after: []step{
@@ -77,6 +79,11 @@ func courseOf(verb string) course {
 	case verbCheck:
 		c.before = []step{add}
 		c.broken = step{name: under(verb), verb: verb, call: callCheck, claim: claimAdded, look: true}
+		if gone {
+			// It may have looked before. The next one must see it.
+			c.broken.claim = claimNothing
+			c.after = append([]step{{name: "CHECK again", verb: verb, call: callCheck, claim: claimAdded, look: true, fails: true}}, c.after...)
+		}
 	case verbGC:
 		c.before = []step{{name: "ADD of another container", call: addKept, look: true}, add, {name: "death of the container", call: die}}
 		c.broken = step{name: under(verb), verb: verb, call: callGC, claim: claimRemoved, look: true}

@@ -32,6 +32,7 @@ const (
 	sortSetParam sort = "write a kernel parameter"
 	sortPlace    sort = "make a name" // rename, link, symlink, mkdir
 	sortUnlink   sort = "remove a name"
+	sortFutile   sort = "what can't be done" // make what is there, remove what is not
 	sortLock     sort = "lock"
 	sortTryLock  sort = "try a lock"
 	sortSync     sort = "sync"
@@ -56,7 +57,7 @@ const (
 // matters whether a kill comes before or after it.
 func (s sort) changes() bool {
 	switch s {
-	case sortNone, sortSend, sortGet, sortDump, sortReceive, sortDumped, sortEnter, sortParam, sortOpen:
+	case sortNone, sortFutile, sortSend, sortGet, sortDump, sortReceive, sortDumped, sortEnter, sortParam, sortOpen:
 		return false
 	}
 	return true
@@ -78,8 +79,9 @@ func errnos() map[sort][]unix.Errno {
 		sortSetParam: {unix.ENOMEM, unix.EPERM},
 		sortPlace:    {unix.ENOSPC, unix.EROFS, unix.EIO},
 		sortUnlink:   {unix.EROFS, unix.EIO},
+		sortFutile:   {unix.ENOMEM},
 		sortLock:     {unix.ENOMEM, unix.EINTR},
-		sortTryLock:  {unix.ENOMEM, unix.EAGAIN},
+		sortTryLock:  {unix.ENOMEM},
 		sortSync:     {unix.EIO, unix.ENOSPC},
 		sortSpace:    {unix.ENOSPC, unix.EIO},
 		sortMode:     {unix.EROFS, unix.EIO},

@@ -27,9 +27,7 @@ func (t target) there() bool { return t.ns != nil || t.path != "" }
 // and for what belongs to the machine and not to the network.
 func (n *node) target(e inject.Event) target {
 	if sortOf(e) == sortUnlink {
-		var err error
-		n.Do(func() { _, err = os.Lstat(e.Path) })
-		if err != nil {
+		if n.really(e, sortUnlink) != sortUnlink {
 			return target{}
 		}
 		return target{path: e.Path}
@@ -52,6 +50,39 @@ func (n *node) target(e inject.Event) target {
 		}
 	}
 	return target{}
+}
+
+// really is what an event does with the files that are there: nothing, if it
+// makes a directory that exists, or removes what does not exist or is of
+// another kind. An open that would create opens, if the file is there.
+func (n *node) really(e inject.Event, s sort) sort {
+	switch s {
+	case sortCreate, sortUnlink, sortPlace:
+	default:
+		return s
+	}
+	var info fs.FileInfo
+	var entries []fs.DirEntry
+	var err error
+	n.Do(func() {
+		if info, err = os.Lstat(e.Path); err == nil && info.IsDir() {
+			entries, err = os.ReadDir(e.Path)
+		}
+	})
+	there := err == nil
+	switch {
+	case s == sortCreate && there && e.Flags&unix.O_EXCL == 0:
+		return sortOpen
+	case s == sortPlace && (e.Call == "mkdir" || e.Call == "mkdirat") && there:
+		return sortFutile
+	case s == sortUnlink && (!there || info.IsDir() != removesDir(e) || len(entries) > 0):
+		return sortFutile
+	}
+	return s
+}
+
+func removesDir(e inject.Event) bool {
+	return e.Call == "rmdir" || e.Flags&unix.AT_REMOVEDIR != 0
 }
 
 // furnished tells whether a link of the host was there before the network.

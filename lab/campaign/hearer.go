@@ -10,9 +10,8 @@ import (
 // A heard event is one of a verb's course as it was heard.
 type heard struct {
 	Event
-	at     Point // with an occurrence, if it is a point
-	place  place
-	target target
+	at    Point // with an occurrence, if it is a point
+	place place
 }
 
 func (h heard) String() string { return h.Program + " " + h.Text }
@@ -48,7 +47,7 @@ func (h *hearer) hook(c *inject.Call) inject.Verdict {
 		h.errs = append(h.errs, err)
 		return inject.Verdict{}
 	}
-	if e.Fresh || e.Kind == inject.KindOther {
+	if e.Kind == inject.KindOther || e.Fresh && e.Kind != inject.KindExec {
 		return inject.Verdict{}
 	}
 	now := heard{Event: h.event(e), place: place{sort: sortOf(e)}}
@@ -59,8 +58,8 @@ func (h *hearer) hook(c *inject.Call) inject.Verdict {
 	}
 	now.at = h.count.next(h.verb, now.Plugin, now.Program, now.Text)
 	if h.look {
-		now.target = h.node.target(e)
-		now.place.gone = now.target.there()
+		now.place.sort = h.node.really(e, now.place.sort)
+		now.place.gone = h.node.target(e).there()
 	}
 	h.events = append(h.events, now)
 	if h.hit >= 0 || now.at != h.point {

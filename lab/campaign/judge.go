@@ -22,23 +22,21 @@ func (j *judge) step(s step, broken bool, err error, now facts) Step {
 	}
 	if err != nil {
 		out.Error = err.Error()
-		if !broken {
+		if !broken && !s.fails {
 			find(Damage, s.name+" fails, without fault: "+err.Error())
 		}
 	}
 	if now == nil {
 		return out
 	}
-	if s.claim == claimRemoved || err == nil {
-		find(Damage, j.measure.damaged(now)...)
-	}
+	find(Damage, j.measure.damaged(now)...)
 	switch {
 	case err != nil:
 	case s.claim == claimRemoved && broken:
 		find(Lie, j.measure.left(s.verb, now)...)
 	case s.claim == claimRemoved:
 		find(Leak, j.measure.left(s.verb, now)...)
-	case s.claim == claimAdded:
+	case s.claim == claimAdded && (broken || s.fails):
 		find(Lie, j.measure.missing(now)...)
 	}
 	return out

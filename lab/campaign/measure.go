@@ -24,8 +24,12 @@ type held struct {
 
 func (h held) String() string { return strings.Join(slices.Sorted(maps.Keys(h.values)), ", ") }
 
-// like tells whether each value of h is one of o's.
-func (h held) like(o held) bool {
+// like tells whether each value of h is one of o's. Of a file that is not the
+// same each time without fault, nothing can be said but that it is there.
+func (h held) like(k fact, o held) bool {
+	if k.kind == "file" && len(o.values) > 1 {
+		return true
+	}
 	for v := range h.values {
 		if !o.values[v] {
 			return false
@@ -143,21 +147,23 @@ func (m measure) damaged(now facts) []string {
 		switch is := now[k]; {
 		case is.count < m.kept[k].count:
 			all = append(all, tell("gone", k, m.before[k]))
-		case !is.like(m.kept[k].with(m.added[k])):
+		case !is.like(k, m.kept[k].with(m.added[k])):
 			all = append(all, tell("changed", k, is)+", was "+m.before[k].String())
 		}
 	}
 	return all
 }
 
-// missing finds what an ADD makes and this one has not.
+// missing finds what an ADD makes and this one has not. A plugin's hidden files
+// are its own affair: ADD claims nothing of them.
 func (m measure) missing(now facts) []string {
 	var all []string
 	for _, k := range m.added.sorted() {
 		switch is := now[k]; {
+		case k.kind == "file" && strings.Contains(k.name, "/."):
 		case is.count < m.added[k].count:
 			all = append(all, tell("missing", k, m.added[k]))
-		case !is.like(m.added[k]):
+		case !is.like(k, m.added[k]):
 			all = append(all, tell("wrong", k, is)+", want "+m.added[k].String())
 		}
 	}

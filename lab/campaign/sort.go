@@ -9,9 +9,10 @@ import (
 )
 
 // sortOf says what an event does. What is no sort is no point: reads, output,
-// and what a child tries that comes and goes as it likes.
+// and what a child does before it executes a program: Go makes children that
+// only try what the kernel can do.
 func sortOf(e inject.Event) sort {
-	if e.Fresh {
+	if e.Fresh && e.Kind != inject.KindExec {
 		return sortNone
 	}
 	switch e.Kind {
@@ -50,6 +51,9 @@ func unshareSort(e inject.Event) sort {
 
 func fileSort(e inject.Event) sort {
 	param := strings.HasPrefix(e.Path, "/proc/sys/")
+	if !param && (strings.HasPrefix(e.Path, "/dev/") || strings.HasPrefix(e.Path, "/proc/")) {
+		return sortNone
+	}
 	switch e.Call {
 	case "open", "openat", "openat2", "creat":
 		switch {
@@ -64,9 +68,6 @@ func fileSort(e inject.Event) sort {
 	case "write", "writev", "pwrite64", "pwritev", "pwritev2", "copy_file_range", "sendfile":
 		if param {
 			return sortSetParam
-		}
-		if strings.HasPrefix(e.Path, "/dev/") || strings.HasPrefix(e.Path, "/proc/") {
-			return sortNone
 		}
 		return sortWrite
 	case "rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat", "mkdir", "mkdirat", "mknod", "mknodat":
