@@ -95,7 +95,7 @@ func ofNftables(m Message) string {
 			b.WriteString(" chain=" + chain)
 		}
 		if c := comment(a[unix.NFTA_RULE_USERDATA]); c != "" {
-			b.WriteString(fmt.Sprintf(" comment=%q", c))
+			fmt.Fprintf(&b, " comment=%q", c)
 		}
 	case strings.Contains(m.Name, "SET"):
 		if name := cString(a[unix.NFTA_SET_NAME]); name != "" {

@@ -2,7 +2,7 @@ package inject
 
 import (
 	"encoding/binary"
-	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,12 +18,12 @@ func ofDump(data []byte) bool {
 func (v Verdict) spoil(fd int, d datagram) (datagram, error) {
 	d.data = v.mark(d.data)
 	for len(d.data) == 0 {
-		if _, _, err := take(fd, 0); err != nil {
-			return d, err
+		if _, err := take(fd, 0); err != nil {
+			return d, fmt.Errorf("truncate a dump: %w", err)
 		}
-		next, ok, err := peek(fd)
-		if err != nil || !ok {
-			return d, errors.Join(errors.New("truncate a dump: it has no end"), err)
+		next, err := take(fd, unix.MSG_PEEK)
+		if err != nil {
+			return d, fmt.Errorf("truncate a dump: what follows: %w", err)
 		}
 		next.data = v.mark(next.data)
 		d = next

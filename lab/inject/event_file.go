@@ -49,7 +49,7 @@ func (c *Call) absolute(dir, name int) string {
 	if path.IsAbs(p) {
 		return path.Clean(p)
 	}
-	base := ""
+	var base string
 	if fd := int(int32(c.argument(dir))); dir == 0 || fd == unix.AT_FDCWD {
 		base = c.link("cwd")
 	} else {

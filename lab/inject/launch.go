@@ -44,7 +44,7 @@ func (l launch) run() error {
 		started: make(chan int), ended: make(chan unix.WaitStatus), failed: make(chan error),
 	}
 	go r.filtered()
-	listener := -1
+	var listener int
 	select {
 	case listener = <-r.listener:
 	case err := <-r.failed:

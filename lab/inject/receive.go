@@ -34,9 +34,12 @@ func (c *Call) receive(v Verdict) (outcome, error) {
 	if changed {
 		s.dumps[socket.self] = v
 	}
-	d, ok, err := peek(fd)
-	if err != nil || !ok {
-		return outcome{}, err
+	d, err := take(fd, unix.MSG_PEEK)
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		return outcome{}, nil // the caller may wait
+	case err != nil:
+		return done(0, err), nil // it was the caller's, and is told only once
 	}
 	to, err := c.place()
 	if err != nil {
@@ -71,26 +74,17 @@ type datagram struct {
 	from          *unix.SockaddrNetlink
 }
 
-// peek looks at the head of a queue. Nothing there is no error; nor is an error
-// that waits there: it is the caller's.
-func peek(fd int) (d datagram, ok bool, err error) {
-	return take(fd, unix.MSG_PEEK)
-}
-
-// take receives the head of a queue.
-func take(fd, flags int) (d datagram, ok bool, err error) {
+// take receives the head of a queue, or only looks at it.
+func take(fd, flags int) (d datagram, err error) {
 	const large = 1 << 18 // a dump's messages come 32 KiB at a time
 	d.data, d.control = make([]byte, large), make([]byte, 256)
 	n, oobn, got, from, err := unix.Recvmsg(fd, d.data, d.control, flags|unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
-		return d, false, nil
-	}
-	if got&unix.MSG_TRUNC != 0 {
-		return d, false, errors.New("receive for a caller: more than fits")
+		return d, err
 	}
 	d.data, d.control, d.flags = d.data[:n], d.control[:oobn], got
 	d.from, _ = from.(*unix.SockaddrNetlink)
-	return d, true, nil
+	return d, nil
 }
 
 // place is where a receive puts what it receives.
@@ -127,12 +121,12 @@ func (c *Call) deliver(fd int, to place, d datagram) (outcome, error) {
 		return outcome{}, err
 	}
 	if to.flags&unix.MSG_PEEK == 0 {
-		if _, ok, err := take(fd, 0); err != nil || !ok {
-			return outcome{}, errors.Join(errors.New("receive for a caller: it is gone"), err)
+		if _, err := take(fd, 0); err != nil {
+			return outcome{}, fmt.Errorf("receive for a caller: %w", err)
 		}
 	}
 	fits := min(len(d.data), room(to.parts))
-	if err := c.scatter(to.parts, d.data[:fits]); err != nil {
+	if c.scatter(to.parts, d.data[:fits]) != nil {
 		return done(0, unix.EFAULT), nil
 	}
 	flags := d.flags &^ unix.MSG_CTRUNC & ^unix.MSG_CMSG_CLOEXEC

@@ -26,7 +26,7 @@ func (c *Call) short(size int) (outcome, error) {
 		return outcome{}, fmt.Errorf("short write of descriptor %d, which is no file", c.Args[0])
 	}
 	b = b[:min(max(size, 0), len(b))]
-	n := 0
+	var n int
 	switch c.Number {
 	case unix.SYS_WRITE, unix.SYS_WRITEV:
 		n, err = unix.Write(fd, b)
