@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -76,7 +77,7 @@ func (a ipAddress) ofKernel() bool {
 		return true
 	}
 	m, b := a.link.mac, a.local.Addr().As16()
-	return len(m) == 6 && string(b[8:]) == string([]byte{m[0] ^ eui64Bit, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]})
+	return len(m) == 6 && bytes.Equal(b[8:], []byte{m[0] ^ eui64Bit, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]})
 }
 
 // tellAddresses tells addresses. That of its prefix has its route goes without

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -97,7 +98,7 @@ func (ns *netns) followsFromLink(n neighbour) bool {
 		return false
 	}
 	for _, l := range ns.links {
-		if string(l.mac) == string(addr) {
+		if bytes.Equal(l.mac, addr) {
 			return true
 		}
 	}

@@ -93,12 +93,12 @@ func mountFacts(h *host.Host, mounts []mount) []fact {
 	return facts
 }
 
-// holdsNetns are the mount points of network namespaces: as files they are told
-// with these.
-func holdsNetns(mounts []mount) map[string]bool {
+// holdNamespaces are the mount points of namespaces: they are told as such, and
+// are no files.
+func holdNamespaces(mounts []mount) map[string]bool {
 	at := map[string]bool{}
 	for _, m := range mounts {
-		if _, ok := netnsInode(m.root); ok && m.kind == "nsfs" {
+		if m.kind == "nsfs" {
 			at[m.at] = true
 		}
 	}

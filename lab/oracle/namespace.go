@@ -3,8 +3,6 @@ package oracle
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,10 +15,11 @@ import (
 
 // netns is a network namespace that is looked at.
 type netns struct {
-	name  string
-	inode uint64
-	fd    int      // -1 when there is no way in
-	pins  []string // what holds it
+	name   string
+	inode  uint64
+	device uint64   // of all namespaces
+	fd     int      // -1 when there is no way in
+	pins   []string // what holds it
 
 	conn   *conn // of rtnetlink
 	links  []*link
@@ -136,33 +135,48 @@ const netnsDir = "/run/netns"
 // open. A process that ends meanwhile holds nothing.
 func (f *finder) heldBy(p host.Process) error {
 	dir := filepath.Join("/proc", strconv.Itoa(p.PID))
-	var where []string
-	for _, glob := range []string{"task/*/ns/net", "fd/*"} {
-		found, err := filepath.Glob(filepath.Join(dir, glob))
+	for _, w := range []struct{ pin, glob string }{
+		{"process " + p.Program, "task/*/ns/net"}, {"descriptor of " + p.Program, "fd/*"},
+	} {
+		paths, err := filepath.Glob(filepath.Join(dir, w.glob))
 		if err != nil {
 			return err
 		}
-		where = append(where, found...)
-	}
-	for _, path := range where {
-		to, err := os.Readlink(path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-			continue
+		for _, path := range paths {
+			inode, ok, err := f.isNetns(path)
+			if err != nil {
+				return fmt.Errorf("what process %d (%s) holds: %w", p.PID, p.Program, err)
+			}
+			if ok && inode != f.all[0].inode {
+				f.add(inode, path, w.pin, open)
+			}
 		}
-		if err != nil {
-			return fmt.Errorf("what process %d (%s) holds: %w", p.PID, p.Program, err)
-		}
-		inode, ok := netnsInode(to)
-		if !ok || inode == f.all[0].inode {
-			continue
-		}
-		pin := "process " + p.Program
-		if filepath.Base(filepath.Dir(path)) == "fd" {
-			pin = "descriptor of " + p.Program
-		}
-		f.add(inode, path, pin, open)
 	}
 	return nil
+}
+
+// isNetns tells whether a file is a network namespace. What the link in /proc
+// reads is no guide: that of a descriptor may be where it was once mounted.
+func (f *finder) isNetns(path string) (inode uint64, ok bool, err error) {
+	ended := func(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
+	var stat unix.Stat_t
+	err = unix.Stat(path, &stat)
+	if err == nil && stat.Dev != f.all[0].device || ended(err) {
+		return 0, false, nil
+	}
+	var ns *netns
+	if err == nil {
+		ns, err = open(path)
+	}
+	if ended(err) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	defer ns.close()
+	kind, err := unix.IoctlRetInt(ns.fd, unix.NS_GET_NSTYPE)
+	return stat.Ino, kind == unix.CLONE_NEWNET, err
 }
 
 // nameAll names those that have no name by what holds them, and numbers those of
@@ -192,7 +206,7 @@ func open(path string) (*netns, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &netns{inode: stat.Ino, fd: fd}, nil
+	return &netns{inode: stat.Ino, device: stat.Dev, fd: fd}, nil
 }
 
 // netnsInode reads net:[NUMBER].

@@ -23,49 +23,90 @@ func (i nftItem) name() string {
 	return strings.TrimSpace(i.sort + " " + i.where + " " + i.text)
 }
 
+// ruleset is what has been read of a rule set.
+type ruleset struct {
+	items        []nftItem
+	table, block string // what is open
+	head         int    // of what is open, in items
+}
+
 // parseRuleset reads what `nft list ruleset` prints: blocks in blocks, one thing
 // a line, long ones broken.
 func parseRuleset(out string) ([]nftItem, error) {
-	var items []nftItem
-	var table, block string // what is open
-	head := -1              // of the open block, in items
+	var r ruleset
 	for line := range logicalLines(out) {
 		switch {
-		case line == "" || (table == "" && strings.HasPrefix(line, "#")):
-		case line == "}" && block != "":
-			block, head = "", -1
-		case line == "}" && table != "":
-			table = ""
-		case strings.HasSuffix(line, " {") && table == "":
-			table, _ = strings.CutPrefix(strings.TrimSuffix(line, " {"), "table ")
-			items = append(items, nftItem{sort: "table", where: table})
-			head = len(items) - 1
-		case strings.HasSuffix(line, " {") && block == "":
-			block = strings.TrimSuffix(line, " {")
-			sort, name, _ := strings.Cut(block, " ")
-			items = append(items, nftItem{sort: sort, where: table + " " + name})
-			head = len(items) - 1
-		case table == "":
-			return nil, fmt.Errorf("what is %q?", line)
-		case strings.HasPrefix(block, "chain ") && !isHeader(line):
-			_, name, _ := strings.Cut(block, " ")
-			items = append(items, nftItem{where: table + " " + name, text: sortSets(line), rule: true})
-		case strings.HasPrefix(line, "elements = {"):
-			of := items[head]
-			for _, e := range elements(line) {
-				items = append(items, nftItem{sort: "element", where: of.where, text: e})
+		case line == "":
+		case r.table == "":
+			if err := r.top(line); err != nil {
+				return nil, err
 			}
+		case r.block == "":
+			r.inTable(line)
 		default:
-			if head < 0 {
-				head = slices.IndexFunc(items, func(i nftItem) bool { return i.sort == "table" && i.where == table })
-			}
-			items[head].value = strings.TrimSpace(items[head].value + " " + line)
+			r.inBlock(line)
 		}
 	}
-	if table != "" {
-		return nil, fmt.Errorf("table %s does not end", table)
+	if r.table != "" {
+		return nil, fmt.Errorf("table %s does not end", r.table)
 	}
-	return items, nil
+	return r.items, nil
+}
+
+func (r *ruleset) top(line string) error {
+	name, isTable := strings.CutPrefix(line, "table ")
+	name, isBlock := strings.CutSuffix(name, " {")
+	switch {
+	case strings.HasPrefix(line, "#"):
+	case isTable && isBlock:
+		r.table = name
+		r.open(nftItem{sort: "table", where: name})
+	default:
+		return fmt.Errorf("what is %q?", line)
+	}
+	return nil
+}
+
+func (r *ruleset) open(i nftItem) {
+	r.head = len(r.items)
+	r.items = append(r.items, i)
+}
+
+func (r *ruleset) inTable(line string) {
+	name, isBlock := strings.CutSuffix(line, " {")
+	switch {
+	case line == "}":
+		r.table = ""
+	case isBlock:
+		r.block = name
+		sort, name, _ := strings.Cut(name, " ")
+		r.open(nftItem{sort: sort, where: r.table + " " + name})
+	default:
+		r.describe(line)
+	}
+}
+
+func (r *ruleset) inBlock(line string) {
+	chain, isChain := strings.CutPrefix(r.block, "chain ")
+	switch {
+	case line == "}":
+		r.block = ""
+		r.head = slices.IndexFunc(r.items, func(i nftItem) bool { return i.sort == "table" && i.where == r.table })
+	case isChain && !isHeader(line):
+		r.items = append(r.items, nftItem{where: r.table + " " + chain, text: sortSets(line), rule: true})
+	case strings.HasPrefix(line, "elements = {"):
+		for _, e := range elements(line) {
+			r.items = append(r.items, nftItem{sort: "element", where: r.items[r.head].where, text: e})
+		}
+	default:
+		r.describe(line)
+	}
+}
+
+// describe adds a line to what is told of what is open.
+func (r *ruleset) describe(line string) {
+	of := &r.items[r.head]
+	of.value = strings.TrimSpace(of.value + " " + line)
 }
 
 // isHeader is true for a line of a chain that is no rule.

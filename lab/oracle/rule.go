@@ -106,7 +106,9 @@ func (ns *netns) nexthops() error {
 			2: {name: "group", show: plain(hex.EncodeToString)}, 4: num("blackhole"), 5: dev("dev"), 6: ip("via"),
 			7: {name: "encap", show: plain(encapName)}, 8: {name: "encapdata", show: plain(hex.EncodeToString)}, 11: num("fdb"),
 		}.renderKnown(ns, t)
-		value = append(value, "proto="+protoName(head[2]))
+		if head[2] != unix.RTPROT_UNSPEC {
+			value = append(value, "proto="+protoName(head[2]))
+		}
 		ns.tell("nexthop", t.number(1), strings.Join(value, " "))
 	}
 	return nil

@@ -67,7 +67,7 @@ func take(h *host.Host, o Options) (Picture, error) {
 	if err := lookInto(h, all, o); err != nil {
 		return Picture{}, err
 	}
-	files, err := filesOf(h, append([]string{"/run", "/var/lib"}, o.Trees...), holdsNetns(mounts), o.opaque)
+	files, err := filesOf(h, append([]string{"/run", "/var/lib"}, o.Trees...), holdNamespaces(mounts), o.opaque)
 	if err != nil {
 		return Picture{}, err
 	}
@@ -137,16 +137,25 @@ func (ns *netns) within(o Options) error {
 // replacer does what the options say, after it has put the name of a link in the
 // place of its MAC address where the kernel has drawn that.
 func replacer(o Options, all []*netns) func(string) string {
-	var pairs []string
+	chosen, drawn := map[string]bool{}, map[string]string{}
 	for _, ns := range all {
 		for _, l := range ns.links {
-			if l.drawn {
-				pairs = append(pairs, mac(l.mac), "(mac of "+l.name+")")
+			m := mac(l.mac)
+			chosen[m] = chosen[m] || !l.drawn
+			// A bridge's is a port's.
+			if name, known := drawn[m]; l.drawn && l.kind != "bridge" && (!known || l.name < name) {
+				drawn[m] = l.name
 			}
 		}
 	}
-	drawn := strings.NewReplacer(pairs...)
-	return func(s string) string { return o.replace(drawn.Replace(s)) }
+	var pairs []string
+	for m, name := range drawn {
+		if !chosen[m] {
+			pairs = append(pairs, m, "(mac of "+name+")")
+		}
+	}
+	names := strings.NewReplacer(pairs...)
+	return func(s string) string { return o.replace(names.Replace(s)) }
 }
 
 // finish replaces what differs from run to run, and sorts.

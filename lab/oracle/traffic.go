@@ -83,11 +83,15 @@ func (ns *netns) below(q control, link string) error {
 		}
 		return ns.filters(q.index, ingressHook, link)
 	}
-	classes, err := ns.controls(unix.RTM_GETTCLASS, q.index, 0)
-	if err != nil {
+	if err := ns.filters(q.index, q.handle, link); err != nil {
 		return err
 	}
-	if err := ns.filters(q.index, q.handle, link); err != nil {
+	// The classes of other kinds follow from the discipline, or from traffic.
+	if !slices.Contains([]string{"htb", "hfsc", "drr", "qfq", "cbq"}, q.kind) {
+		return nil
+	}
+	classes, err := ns.controls(unix.RTM_GETTCLASS, q.index, 0)
+	if err != nil {
 		return err
 	}
 	for _, c := range classes {
@@ -194,7 +198,7 @@ func (c control) shown() string {
 		return ""
 	case "tbf":
 		if t, err := tableOf(b); err == nil && len(t[1]) >= 36 { // TCA_TBF_PARMS
-			return fmt.Sprintf("rate=%d burst=%d limit=%d", native32(t[1], 8), t.u32(6), native32(t[1], 24))
+			return fmt.Sprintf("rate=%d limit=%d ticks=%d", native32(t[1], 8), native32(t[1], 24), native32(t[1], 28))
 		}
 	case "netem":
 		const fixed, seed = 24, 13 // struct tc_netem_qopt; TCA_NETEM_PRNG_SEED, which is drawn
