@@ -79,12 +79,16 @@ func namespaces() []entry {
 	return []entry{{unix.SYS_SETNS, "setns", shape{fd: 1, flags: 2}}, {unix.SYS_UNSHARE, "unshare", shape{flags: 1}}}
 }
 
+func controls() []entry {
+	return []entry{{unix.SYS_IOCTL, "ioctl", shape{fd: 1, flags: 2}}, {unix.SYS_SETSOCKOPT, "setsockopt", shape{fd: 1, flags: 3}}}
+}
+
 func execs() []entry {
 	return []entry{{unix.SYS_EXECVE, "execve", shape{path: 1}}, {unix.SYS_EXECVEAT, "execveat", shape{dir: 1, path: 2}}}
 }
 
 func all() []entry {
-	return slices.Concat(sends(), receives(), files(), mounts(), namespaces(), execs())
+	return slices.Concat(sends(), receives(), files(), mounts(), namespaces(), controls(), execs())
 }
 
 func numbers(table []entry) []int {
@@ -112,6 +116,10 @@ func Mounts() []int { return numbers(mounts()) }
 
 // Namespaces are those by which a thread changes its namespaces.
 func Namespaces() []int { return numbers(namespaces()) }
+
+// Controls are those that change devices by ioctl (a tap has no other way), and
+// tables of the old iptables by setsockopt. Others of these two are not trapped.
+func Controls() []int { return numbers(controls()) }
 
 // Execs are those that execute a program.
 func Execs() []int { return numbers(execs()) }

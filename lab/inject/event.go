@@ -24,7 +24,7 @@ type Event struct {
 	Receive  bool      // the call takes in
 
 	Path, NewPath string   // absolute; of what a descriptor leads to as well
-	Flags         int      // of an open, unshare, setns, mount; the operation of flock and fcntl
+	Flags         int      // of an open, unshare, setns, mount; what flock, fcntl, ioctl, setsockopt are to do
 	Size          int      // bytes of a write or send
 	Argv          []string // of an exec
 
@@ -47,6 +47,7 @@ const (
 	KindMount
 	KindNamespace
 	KindExec
+	KindControl
 )
 
 // Event decodes the call.
@@ -77,6 +78,8 @@ func (c *Call) decode() (Event, error) {
 		e.Text = e.Call
 	case sortSend, sortReceive:
 		err = c.decodeSocket(&e)
+	case sortControl:
+		c.decodeControl(&e)
 	case sortFile:
 		err = c.decodeFile(&e, k.shape)
 	default:

@@ -90,7 +90,7 @@ func (c *Call) decodeFile(e *Event, s shape) error {
 	switch {
 	case s.fd != 0 && e.Path == "socket":
 		return c.decodeSocket(e)
-	case s.fd != 0 && (!path.IsAbs(e.Path) || strings.HasPrefix(e.Path, "/dev/")):
+	case !path.IsAbs(e.Path), strings.HasPrefix(e.Path, "/dev/") && !strings.HasPrefix(e.Path, "/dev/net/"):
 		e.Kind = KindOther
 	}
 	if c.Number == unix.SYS_WRITEV || c.Number == unix.SYS_PWRITEV || c.Number == unix.SYS_PWRITEV2 {

@@ -60,15 +60,28 @@ func decide(call int) []unix.SockFilter {
 	if flags, ok := opens()[call]; ok {
 		return []unix.SockFilter{loadArg(flags), jumpAny(changes, 0, 1), trap(), allow()}
 	}
-	if call == unix.SYS_FCNTL {
-		p := []unix.SockFilter{loadArg(1)}
-		locks := []uint32{unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_SETLK, unix.F_OFD_SETLKW}
-		for i, l := range locks {
-			p = append(p, jumpEqual(l, len(locks)-i, 0))
+	switch call {
+	case unix.SYS_FCNTL:
+		return only(1, []uint32{unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_SETLK, unix.F_OFD_SETLKW})
+	case unix.SYS_IOCTL:
+		var requests []uint32
+		for _, r := range deviceRequests() {
+			requests = append(requests, uint32(r.value))
 		}
-		return append(p, allow(), trap())
+		return only(1, requests)
+	case unix.SYS_SETSOCKOPT:
+		return only(2, []uint32{replaceTable})
 	}
 	return []unix.SockFilter{trap()}
+}
+
+// only traps a call if an argument has one of these values.
+func only(argument uint32, values []uint32) []unix.SockFilter {
+	p := []unix.SockFilter{loadArg(argument)}
+	for i, v := range values {
+		p = append(p, jumpEqual(v, len(values)-i, 0))
+	}
+	return append(p, allow(), trap())
 }
 
 // install puts the filter on the calling thread and gives the listener. It traps

@@ -127,6 +127,9 @@ func askFamily(id uint16) (string, error) {
 		return "", fmt.Errorf("ask for family %d: %w", id, err)
 	}
 	for _, m := range Messages(answer[:n]) {
+		if code, ok := number(m.Body[:min(4, len(m.Body))]); ok && m.Type == unix.NLMSG_ERROR {
+			return "", fmt.Errorf("ask for family %d: %w", id, unix.Errno(-int32(code)))
+		}
 		if name, ok := m.Attributes(generic)[unix.CTRL_ATTR_FAMILY_NAME]; ok {
 			return cString(name), nil
 		}

@@ -127,7 +127,7 @@ func (c *Call) deliver(fd int, to place, d datagram) (outcome, error) {
 	}
 	fits := min(len(d.data), room(to.parts))
 	if c.scatter(to.parts, d.data[:fits]) != nil {
-		return done(0, unix.EFAULT), nil
+		return done(0, unix.EFAULT), nil //nolint:nilerr // as the kernel would say to the caller
 	}
 	flags := d.flags &^ unix.MSG_CTRUNC & ^unix.MSG_CMSG_CLOEXEC
 	if fits < len(d.data) {

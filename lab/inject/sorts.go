@@ -10,6 +10,7 @@ const (
 	sortFile
 	sortMount
 	sortNamespace
+	sortControl
 	sortExec
 )
 
@@ -31,6 +32,7 @@ func byNumber() map[int]known {
 		{files(), sortFile},
 		{mounts(), sortMount},
 		{namespaces(), sortNamespace},
+		{controls(), sortControl},
 		{execs(), sortExec},
 	} {
 		for _, e := range t.table {

@@ -21,6 +21,7 @@ func targets() map[string]func(args []string) error {
 	return map[string]func([]string) error{
 		"crowd": crowd, "storm": storm, "write": writeOnce, "ask": ask, "dump": dump,
 		"listen": listen, "supervise": supervise, "sends": sendTwice,
+		"family": func([]string) error { _, err := askFamily(unix.GENL_ID_CTRL); return err },
 	}
 }
 

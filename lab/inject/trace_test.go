@@ -188,7 +188,9 @@ func TestTexts(t *testing.T) {
 		{"nft add table inet t", "netfilter NFT_MSG_NEWTABLE inet table=t"},
 		{"nft add chain inet t c", "netfilter NFT_MSG_NEWCHAIN inet table=t chain=c"},
 		{`nft add rule inet t c accept comment "why"`, `netfilter NFT_MSG_NEWRULE inet table=t chain=c comment="why"`},
-		{"ethtool w0", "generic CTRL_CMD_GETFAMILY name=ethtool"},
+		{"ip tuntap add dev t0 mode tap", "ioctl TUNSETIFF name=t0"},
+		{"ip tuntap del dev t0 mode tap", "ioctl TUNSETPERSIST 0"},
+		{"iptables-legacy -t nat -N old", "iptables replace table=nat"},
 		{"mount -t tmpfs none /mnt", "mount none /mnt tmpfs"},
 		{"umount -l /mnt", "umount2 /mnt MNT_DETACH"},
 		{"unshare -m true", "unshare CLONE_NEWNS"},
@@ -196,10 +198,6 @@ func TestTexts(t *testing.T) {
 		{"ln -s there /run/link.x", "symlinkat there /run/link.x"},
 	} {
 		words := strings.Fields(c.command)
-		if _, err := exec.LookPath(words[0]); err != nil {
-			t.Logf("no %s here", words[0])
-			continue
-		}
 		var got []string
 		out, _ := under(t, h, h.Command(words[0], words[1:]...).Cmd, trace(t, &got))
 		if !slices.Contains(got, words[0]+": "+c.want) {

@@ -168,6 +168,16 @@ func TestForgedReplyToTools(t *testing.T) {
 	}
 }
 
+// TestForgedReplyOfGenericNetlink: and to a request that asks for no
+// acknowledgement.
+func TestForgedReplyOfGenericNetlink(t *testing.T) {
+	t.Parallel()
+	out, s := under(t, nil, target("family"), once(t, "generic CTRL_CMD_GETFAMILY", Verdict{Reply: unix.ENOENT}))
+	if out != "ask for family 16: no such file or directory\nexit status 1\n" || len(s.Outstanding()) > 0 {
+		t.Errorf("%q, %q", out, s.Outstanding())
+	}
+}
+
 // TestForgedReplyThatNobodyReceives is told.
 func TestForgedReplyThatNobodyReceives(t *testing.T) {
 	t.Parallel()
