@@ -43,7 +43,16 @@ func (c *call) del(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.engine.RemovePlan(ctx, env, scope, list)
+	return errors.Join(c.engine.RemovePlan(ctx, env, scope, list), c.unread())
+}
+
+// unread is an error where a journal may be there that could not be looked at:
+// what is known is done, but it is not all.
+func (c *call) unread() error {
+	if errors.Is(c.noState, engine.ErrStateUnknown) {
+		return withCode(CodeTryAgain, c.noState)
+	}
+	return nil
 }
 
 // take finds the journal's entry. One that can't be read, or is newer, is kept

@@ -23,6 +23,9 @@ const forceGC = "FAIRLEAD_GC_FORCE"
 // (rule 15). What it keeps it names on stderr: a GC's stdout is empty.
 func (c *call) gc(ctx context.Context) error {
 	st, prepErr := c.prepare()
+	if err := c.unread(); err != nil {
+		return err // whom it spares is not known
+	}
 	env, _, leave, err := hostOnly()
 	if err != nil {
 		return err

@@ -232,7 +232,7 @@ func codec(kinds map[string]func() resource.Resource, c *caller) engine.Codec[re
 func bootID() (string, error) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "", fmt.Errorf("read the boot id: %w", err)
+		return "", fmt.Errorf("%w: read the boot id: %w", engine.ErrStateUnknown, err)
 	}
 	return strings.TrimSpace(string(id)), nil
 }

@@ -23,8 +23,14 @@ func StateDirs(getenv func(string) string) []string {
 	return dirs
 }
 
+// ErrStateUnknown says that it could not be found out whether there is state:
+// there may be a journal that nobody could read.
+var ErrStateUnknown = errors.New("it is not known what is recorded")
+
 // FindStateDir makes or accepts the first of dirs that can be written, and
-// says of each why not where none can.
+// says of each why not where none can. One that is only in trouble for the
+// moment is not passed over: what is recorded there would not be found in
+// another.
 func FindStateDir(dirs []string) (string, error) {
 	var errs []error
 	for _, dir := range dirs {
@@ -33,14 +39,31 @@ func FindStateDir(dirs []string) (string, error) {
 			return dir, nil
 		}
 		errs = append(errs, err)
+		if !refused(err) {
+			break
+		}
 	}
 	return "", fmt.Errorf("no state directory can be written: %w", errors.Join(errs...))
 }
 
-// makePrivateDir makes dir with mode 0700, or accepts one that is ours alone.
+// refused tells whether a directory can't be used, as opposed to could not.
+func refused(err error) bool {
+	for _, e := range []unix.Errno{unix.EROFS, unix.EACCES, unix.EPERM, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// makePrivateDir accepts a dir that is ours alone, or makes one with mode 0700.
 // A symlink in its place is refused: we write there as root.
 func makePrivateDir(dir string) error {
-	err := os.Mkdir(dir, 0o700)
+	err := checkPrivateDir(dir)
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	err = os.Mkdir(dir, 0o700)
 	if errors.Is(err, os.ErrNotExist) {
 		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 			return fmt.Errorf("make state directory: %w", err)
@@ -58,7 +81,11 @@ func makePrivateDir(dir string) error {
 
 func checkPrivateDir(dir string) error {
 	var st unix.Stat_t
-	if err := unix.Lstat(dir, &st); err != nil {
+	err := retryEINTR(func() error { return unix.Lstat(dir, &st) })
+	if err != nil && !errors.Is(err, os.ErrNotExist) && !refused(err) {
+		err = fmt.Errorf("%w: %w", ErrStateUnknown, err)
+	}
+	if err != nil {
 		return fmt.Errorf("look at state directory %s: %w", dir, err)
 	}
 	switch {

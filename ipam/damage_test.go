@@ -140,6 +140,22 @@ func TestErrorsAreNotSuccess(t *testing.T) {
 		b.del(owner(1))
 		b.expect(nil)
 	})
+	t.Run("unlink of the index", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		b.add(owner(1), dual(t)...)
+		name := string(owner(1).Owner())
+		b.tap.before = failOn("unlink", name)
+		if err := b.Release(ctx, owner(1), nil); !errors.Is(err, unix.EIO) {
+			t.Errorf("got %v", err)
+		}
+		b.expect(nil)
+		b.tap.before = nil
+		b.del(owner(1))
+		if _, err := os.Lstat(filepath.Join(b.indexDir(), name)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the entry: %v", err)
+		}
+	})
 	t.Run("read, by the index", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -212,12 +213,18 @@ func (se *session) writeEntry(e entry) {
 	}
 }
 
-// dropEntry forgets an owner. Left behind, an entry does no harm: what it
-// names is verified.
-func (se *session) dropEntry(owner attachment.Owner) {
-	if se.writesIndex() {
-		_ = se.sys.unlink(se.index, string(owner))
+// dropEntry forgets an owner. Left behind, an entry misleads nobody, since what
+// it names is verified; but a file stays, so the next session walks.
+func (se *session) dropEntry(owner attachment.Owner) error {
+	if !se.writesIndex() {
+		return nil
 	}
+	err := se.sys.unlink(se.index, string(owner))
+	if err == nil || absent(err) {
+		return nil
+	}
+	se.broken = true
+	return failed("remove", filepath.Join(se.indexDir(), string(owner)), err)
 }
 
 func (se *session) writesIndex() bool { return se.mode != look && se.index >= 0 && !se.frozen }

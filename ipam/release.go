@@ -60,7 +60,7 @@ func (se *session) release(id attachment.ID, hints []netip.Addr, strict bool) (f
 		}
 	}
 	if len(errs) == 0 && len(names) > 0 {
-		se.dropEntry(id.Owner())
+		errs = append(errs, se.dropEntry(id.Owner()))
 	}
 	return found, errors.Join(errs...)
 }

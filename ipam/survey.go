@@ -199,14 +199,14 @@ func (se *session) rewrite(sv *survey, old map[attachment.Owner]entry) {
 	for owner, e := range sv.owners {
 		switch {
 		case len(e.Leases) == 0:
-			se.dropEntry(owner)
+			_ = se.dropEntry(owner) // it is said by se.broken
 		case !sameLeases(old[owner].Leases, e.Leases):
 			se.writeEntry(*e)
 		}
 	}
 	for owner := range old {
 		if sv.owners[owner] == nil {
-			se.dropEntry(owner)
+			_ = se.dropEntry(owner) // it is said by se.broken
 		}
 	}
 	if len(sv.unread) > 0 || se.broken {

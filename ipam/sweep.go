@@ -74,7 +74,7 @@ func (se *session) sweepOwner(e entry) error {
 	}
 	err := errors.Join(errs...)
 	if err == nil {
-		se.dropEntry(e.id(se.network).Owner())
+		err = se.dropEntry(e.id(se.network).Owner())
 	}
 	return err
 }

@@ -124,5 +124,9 @@ func Controls() []int { return numbers(controls()) }
 // Execs are those that execute a program.
 func Execs() []int { return numbers(execs()) }
 
-// All are all of these.
+// Looks are those by which a path is looked at. They change nothing, and are not
+// among All.
+func Looks() []int { return append(oldLooks(), sysFstatat, unix.SYS_STATX) }
+
+// All are all of these but Looks.
 func All() []int { return numbers(all()) }

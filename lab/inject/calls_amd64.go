@@ -22,6 +22,10 @@ func oldFiles() []entry {
 	}
 }
 
+const sysFstatat = unix.SYS_NEWFSTATAT
+
+func oldLooks() []int { return []int{unix.SYS_STAT, unix.SYS_LSTAT} }
+
 // opens says which argument of a call that opens has the flags.
 func opens() map[int]uint32 {
 	return map[int]uint32{unix.SYS_OPENAT: 2, unix.SYS_OPEN: 1}
