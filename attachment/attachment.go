@@ -35,13 +35,7 @@ const (
 
 // Owner derives the owner's name.
 func (id ID) Owner() Owner {
-	h := sha256.New()
-	for _, part := range []string{id.Network, id.Container, id.IfName} {
-		// The length goes first, so that no two identities have one text.
-		h.Write([]byte{byte(len(part) >> 8), byte(len(part))})
-		h.Write([]byte(part))
-	}
-	return Owner(lower32(h.Sum(nil))[:ownerLen])
+	return Owner(hash32(id.Network, id.Container, id.IfName)[:ownerLen])
 }
 
 // Alias is the mark that a link of this attachment carries (IFLA_IFALIAS): the
@@ -115,6 +109,17 @@ func ParseOwner(name string) (Owner, bool) {
 		}
 	}
 	return Owner(name), len(name) == ownerLen
+}
+
+// hash32 is a hash of several texts, in 52 characters.
+func hash32(parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		// The length goes first, so that no two lists have one text.
+		h.Write([]byte{byte(len(part) >> 8), byte(len(part))})
+		h.Write([]byte(part))
+	}
+	return lower32(h.Sum(nil))
 }
 
 func lower32(b []byte) string {

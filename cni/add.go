@@ -89,8 +89,16 @@ func (c *call) make(ctx context.Context, st Statement, adding *engine.Call[resou
 		return nil, withCode(CodeConfig, err)
 	}
 	delegates := c.delegates(st, made.Link)
-	if err := adding.Apply(ctx, append(made.Link[:len(made.Link):len(made.Link)], asResources(delegates)...)); err != nil {
-		return nil, err
+	first, second := made.Link, asResources(delegates)
+	if len(raw) == 0 {
+		first, second = append(first[:len(first):len(first)], second...), nil
+	}
+	// What was chosen for being free is taken now. Delegates may take their time,
+	// and others who choose must not wait for them.
+	for _, stage := range [][]resource.Resource{first, second} {
+		if err := adding.Apply(ctx, stage); err != nil {
+			return nil, err
+		}
 	}
 	if made.IPAM, err = addresses(delegates); err != nil {
 		return nil, err
@@ -114,7 +122,7 @@ func (c *call) make(ctx context.Context, st Statement, adding *engine.Call[resou
 }
 
 // overLink is the one IPAM plugin that gives its lease back over the link: what
-// the Link stage made must stay until it has (rule 4).
+// the Link stage made, and who moved it, must wait until it has (rule 4).
 const overLink = "dhcp"
 
 // delegates makes the resources of a statement's delegations.
@@ -122,13 +130,13 @@ func (c *call) delegates(st Statement, link []resource.Resource) []*delegate {
 	var list []*delegate
 	for _, d := range st.Delegations() {
 		if d.IPAM && d.Type == overLink {
-			for _, r := range link {
+			for _, r := range append(link[:len(link):len(link)], asResources(list)...) {
 				d.RestsOn = append(d.RestsOn, engine.RefOf(r))
 			}
 		}
 		list = append(list, &delegate{
 			Type: d.Type, ID: c.req.ID(), Netns: c.req.Netns, Args: c.req.Args,
-			Config: d.Config, RestsOn: d.RestsOn, ipam: d.IPAM, caller: c.caller,
+			Config: d.Config, RestsOn: d.RestsOn, Moves: d.Moves, ipam: d.IPAM, caller: c.caller,
 		})
 	}
 	return list

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	current "github.com/containernetworking/cni/pkg/types/100"
 
@@ -126,21 +127,25 @@ func (c *call) status(ctx context.Context) error {
 		errs = append(errs, withCode(CodeNotAvailable, s.Status(ctx, env)))
 	}
 	errs = append(errs, c.ready(ctx, env, st)...)
-	for _, err := range c.forward(ctx, st, Status, nil) {
+	for _, err := range c.forward(ctx, st, Status, func(config []byte) ([]byte, error) { return config, nil }) {
 		errs = append(errs, withCode(CodeNotAvailable, err))
 	}
 	return errors.Join(errs...)
 }
 
 // forward passes a verb that has no container to every delegate, with the
-// configuration given, or else that of the delegation.
-func (c *call) forward(ctx context.Context, st Statement, verb Verb, config []byte) []error {
+// configuration of the delegation as edit makes it.
+func (c *call) forward(ctx context.Context, st Statement, verb Verb, edit func(config []byte) ([]byte, error)) []error {
 	var errs []error
-	for _, d := range c.delegates(st, nil) {
+	delegates := c.delegates(st, nil)
+	if verb == GC {
+		slices.Reverse(delegates) // it undoes what ADD did
+	}
+	for _, d := range delegates {
 		path, err := c.caller.find(d.Type, "")
-		stdin := config
-		if stdin == nil {
-			stdin = d.Config
+		var stdin []byte
+		if err == nil {
+			stdin, err = edit(d.Config)
 		}
 		if err == nil {
 			err = c.caller.call(ctx, d.Type, path, d.request(verb, stdin))

@@ -27,6 +27,9 @@ type delegate struct {
 	// RestsOn are the Refs that must stay until DEL was heard.
 	RestsOn []engine.Ref `json:"restsOn,omitempty"`
 
+	// Moves is what it moves into the container, if anything.
+	Moves *resource.Veth `json:"moves,omitempty"`
+
 	// Path is where the plugin was found at ADD; a DEL without CNI_PATH uses it.
 	Path string `json:"path,omitempty"`
 
@@ -77,7 +80,7 @@ func (d *delegate) Create(ctx context.Context, _ resource.Env) error {
 			}
 			return err
 		}
-		if delErr := d.Remove(ctx, resource.Env{}); delErr != nil {
+		if delErr := d.del(ctx); delErr != nil {
 			return engine.Partial(errors.Join(err, delErr))
 		}
 		return err
@@ -98,8 +101,27 @@ func (d *delegate) Observe(ctx context.Context, _ resource.Env) (engine.State, e
 	return engine.Present(), nil
 }
 
-// Remove is DEL.
-func (d *delegate) Remove(ctx context.Context, _ resource.Env) error {
+// Remove is DEL. Where it fails and what the delegate moved is proven gone, there
+// is nothing that it could still do: to be called again would not help.
+func (d *delegate) Remove(ctx context.Context, env resource.Env) error {
+	err := d.del(ctx)
+	if err == nil || d.Moves == nil {
+		return err
+	}
+	gone, goneErr := d.Moves.GuestGone(env)
+	if goneErr != nil {
+		return errors.Join(err, goneErr)
+	}
+	if !gone {
+		return err
+	}
+	if env.Warn != nil {
+		env.Warn(fmt.Sprintf("%s is gone, so it does not matter that its DEL failed: %v", d.ID, err))
+	}
+	return nil
+}
+
+func (d *delegate) del(ctx context.Context) error {
 	path, err := d.caller.find(d.Type, d.Path)
 	if err != nil {
 		return err

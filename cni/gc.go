@@ -43,11 +43,8 @@ func (c *call) gc(ctx context.Context) error {
 		return errors.Join(append(errs, prepErr)...)
 	}
 	errs = append(errs, c.sweepKinds(ctx, env, st, valid, force)...)
-	config, err := withValid(c.req.Stdin, valid)
-	if err != nil {
-		return errors.Join(append(errs, err)...)
-	}
-	return errors.Join(append(errs, c.forward(ctx, st, GC, config)...)...)
+	edit := func(config []byte) ([]byte, error) { return withValid(config, valid) }
+	return errors.Join(append(errs, c.forward(ctx, st, GC, edit)...)...)
 }
 
 // withValid is the configuration with the set as its valid attachments: a

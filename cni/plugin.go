@@ -66,6 +66,9 @@ type Delegation struct {
 	IPAM   bool   // its result's addresses are ours to configure
 	// RestsOn are what it needs while it is removed: dhcp releases over the link.
 	RestsOn []engine.Ref
+	// Moves is the pair whose guest's end it moves into the container. Once that
+	// is proven gone, a DEL that fails has nothing left to do.
+	Moves *resource.Veth
 }
 
 // Known is a value that may be unknown: what has not been looked up is a type

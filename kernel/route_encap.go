@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 
 	"github.com/vishvananda/netlink/nl"
@@ -57,6 +58,29 @@ const (
 	SRv6EndDT4  SRv6Action = 8
 	SRv6EndDT46 SRv6Action = 16
 )
+
+// String is the name that RFC 8986 gives it.
+func (a SRv6Action) String() string {
+	switch a {
+	case SRv6End:
+		return "End"
+	case SRv6EndX:
+		return "End.X"
+	case SRv6EndT:
+		return "End.T"
+	case SRv6EndDX6:
+		return "End.DX6"
+	case SRv6EndDX4:
+		return "End.DX4"
+	case SRv6EndDT6:
+		return "End.DT6"
+	case SRv6EndDT4:
+		return "End.DT4"
+	case SRv6EndDT46:
+		return "End.DT46"
+	}
+	return fmt.Sprintf("action %d", uint32(a))
+}
 
 // OpaqueEncap is what a look-up gives for an encapsulation that is not here.
 type OpaqueEncap uint16

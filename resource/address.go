@@ -43,6 +43,9 @@ func (a *Address) Create(_ context.Context, env Env) error {
 		Link: link.Index, Prefix: a.Address, Broadcast: broadcast(a.Address),
 		NoDAD: a.NoDAD && a.Address.Addr().Is6(), NoPrefixRoute: a.NoPrefixRoute,
 	})
+	if kernel.Exists(err) && a.Side == Host && a.In != "" {
+		return nil // on a link of ours, which we took as it was
+	}
 	if kernel.Exists(err) {
 		return engine.Conflict(err)
 	}

@@ -21,6 +21,7 @@ func Kinds() map[string]func() Resource {
 		func() Resource { return &Masquerade{} },
 		func() Resource { return &MasqueradeTable{} },
 		func() Resource { return &MovedDevice{} },
+		func() Resource { return &Neighbour{} },
 		func() Resource { return &RestoredSysctl{} },
 		func() Resource { return &Route{} },
 		func() Resource { return &Settled{} },
@@ -28,11 +29,14 @@ func Kinds() map[string]func() Resource {
 		func() Resource { return &SourceRules{} },
 		func() Resource { return &SpoofCheck{} },
 		func() Resource { return &SpoofCheckTable{} },
+		func() Resource { return &SRv6Source{} },
 		func() Resource { return &Tap{} },
+		func() Resource { return &TapClaim{} },
 		func() Resource { return &Veth{} },
 		func() Resource { return &VLANGateway{} },
 		func() Resource { return &VRF{} },
 		func() Resource { return &VRFMember{} },
+		func() Resource { return &VRFRoute{} },
 	} {
 		all[blank().Kind()] = blank
 	}

@@ -71,6 +71,25 @@ func (d *drift) add(format string, args ...any) {
 	*d = append(*d, fmt.Sprintf(format, args...))
 }
 
+// member compares what the link is a port of, or which VRF it is in; "" is
+// neither.
+func (d *drift) member(ns *kernel.Namespace, link kernel.Link, bridge, vrf string) error {
+	above := first(bridge, vrf)
+	if above == "" {
+		return nil
+	}
+	master, ok, err := ns.Link(above)
+	if err != nil || ok && link.Master == master.Index {
+		return err
+	}
+	if bridge != "" {
+		d.add("%s is no port of %s", link.Name, bridge)
+	} else {
+		d.add("%s is not in VRF %s", link.Name, vrf)
+	}
+	return nil
+}
+
 // state is Present, or Drifted with every difference named.
 func (d drift) state() engine.State {
 	if len(d) == 0 {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
+	"github.com/fairlead-net/fairlead/attachment"
 	"github.com/fairlead-net/fairlead/engine"
 	"github.com/fairlead-net/fairlead/kernel"
 )
@@ -25,6 +27,9 @@ type Route struct {
 	// Scope is the kernel's number; nil: link without a gateway, else universe.
 	Scope  *uint8 `json:"scope,omitempty"`
 	OnLink bool   `json:"onLink,omitempty"` // the gateway is on the link though no route says so
+	// Over, on the host, is the attachment of a VPC whose earlier container may
+	// have such a route: it is replaced. "VPC/ATTACHMENT"; "": none.
+	Over string `json:"over,omitempty"`
 }
 
 func (r *Route) Kind() string { return "route.1" }
@@ -78,12 +83,38 @@ func (r *Route) Create(_ context.Context, env Env) error {
 	if lookErr == nil && there && r.In != "" && r.In != Sandbox {
 		return nil
 	}
+	if lookErr == nil && !there && r.Over != "" {
+		return r.replace(ns, link.Index, err)
+	}
 	// Another network of the container may have such a route already; on the
 	// host it would take another's traffic.
 	if lookErr == nil && !there && r.Side == Container {
 		return unsure(ns.AddRouteBeside(r.route(link.Index)))
 	}
 	return engine.Conflict(err)
+}
+
+// replace takes the place of a route by way of an earlier link of the same
+// attachment of a VPC.
+func (r *Route) replace(ns *kernel.Namespace, link int, exists error) error {
+	key := r.entry(0)
+	key.Gateway = netip.Addr{}
+	found, ok, err := ns.Route(key)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return exists // it went meanwhile
+	}
+	earlier, ok, err := ns.LinkByIndex(found.Link)
+	if err != nil {
+		return err
+	}
+	vpc, name, _ := strings.Cut(r.Over, "/")
+	if ok && !attachment.InVPC(earlier.Alias, vpc, name) {
+		return engine.Conflict(fmt.Errorf("%s has a route to %s %s: %w", earlier.Name, r.Dst, aliasOf(earlier), exists))
+	}
+	return unsure(ns.ReplaceRoute(r.route(link)))
 }
 
 // Observe looks in the route's table, then in all: a later plugin may have

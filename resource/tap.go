@@ -15,6 +15,8 @@ import (
 //
 // It is found as a ChildLink is: by the index that Create saw, else by its
 // name, where the mark does not name another owner (rules 6 and 13).
+//
+// Or it is on the host, in a VRF (see tapvrf.go).
 type Tap struct {
 	Owner attachment.Owner `json:"owner"`
 	Alias string           `json:"alias"` // its mark
@@ -28,6 +30,11 @@ type Tap struct {
 	MAC     string `json:"mac,omitempty"`    // "": the kernel's choice
 	MTU     int    `json:"mtu,omitempty"`    // bytes; 0: the kernel's default
 	Bridge  string `json:"bridge,omitempty"` // of the container, that it is a port of
+	// VRF is that of a VPC, which the device is in; "": it is in the container.
+	VRF string `json:"vrf,omitempty"`
+	// Leases are kept until the device is proven gone (rule 4), where addresses
+	// are for the machine behind it to configure.
+	Leases []engine.Ref `json:"leases,omitempty"`
 
 	// What Create saw: hints, for CHECK and for DEL.
 	Index    int    `json:"index,omitempty"`
@@ -52,13 +59,35 @@ const (
 	typeTun = "tun"
 )
 
-func (t *Tap) Kind() string       { return tapKind }
-func (t *Tap) Key() string        { return t.Name }
-func (t *Tap) Within() engine.Ref { return Sandbox }
+func (t *Tap) Kind() string { return tapKind }
+
+func (t *Tap) Key() string {
+	if t.VRF != "" {
+		return string(Host) + " " + t.Name
+	}
+	return t.Name
+}
+
+func (t *Tap) Within() engine.Ref {
+	if t.VRF != "" {
+		return ""
+	}
+	return Sandbox
+}
+
+// Needs is what must outlive the device.
+func (t *Tap) Needs() []engine.Ref { return t.Leases }
+
+func (t *Tap) side() Side {
+	if t.VRF != "" {
+		return Host
+	}
+	return Container
+}
 
 // On is where things on the device are.
 func (t *Tap) On() On {
-	return On{Side: Container, Link: t.Name, In: engine.MakeRef(tapKind, t.Name)}
+	return On{Side: t.side(), Link: t.Name, In: engine.MakeRef(tapKind, t.Key())}
 }
 
 // ExpectLink has Observe compare with what another says of the link: a later
@@ -80,20 +109,24 @@ func (t *Tap) Create(_ context.Context, env Env) error {
 	if t.MTU != 0 {
 		change.MTU = &t.MTU
 	}
-	ns, err := env.At(Container)
+	ns, err := env.At(t.side())
 	if err != nil {
 		return err
 	}
-	if t.Bridge != "" {
-		_, bridge, err := On{Side: Container, Link: t.Bridge}.need(env)
+	if above := first(t.Bridge, t.VRF); above != "" {
+		_, master, err := On{Side: t.side(), Link: above}.need(env)
 		if err != nil {
 			return err
 		}
-		change.Master = &bridge.Index
+		change.Master = &master.Index
 	}
 	err = ns.AddTap(kernel.TapSpec{
 		Name: t.Name, Owner: t.User, Group: t.Group, MultiQueue: t.MultiQueue, SELinux: t.SELinux,
+		VNetHdr: t.VRF != "",
 	})
+	if kernel.Exists(err) && t.VRF != "" {
+		return t.reattach(ns, change, err)
+	}
 	if kernel.Exists(err) {
 		return engine.Conflict(fmt.Errorf("interface %s exists in the container already: %w", t.Name, err))
 	}
@@ -108,11 +141,17 @@ func (t *Tap) Create(_ context.Context, env Env) error {
 		return engine.Partial(err)
 	}
 	t.Index, t.FoundMAC, t.FoundMTU = link.Index, link.MAC.String(), link.MTU
-	return engine.Partial(ns.SetLink(link.Index, change))
+	if err := ns.SetLink(link.Index, change); err != nil {
+		return engine.Partial(err)
+	}
+	if t.VRF == "" {
+		return nil
+	}
+	return engine.Partial(acceptNoRA(ns, t.Name))
 }
 
 func (t *Tap) Observe(_ context.Context, env Env) (engine.State, error) {
-	ns, err := env.At(Container)
+	ns, err := env.At(t.side())
 	if err != nil {
 		return engine.State{}, err
 	}
@@ -126,20 +165,12 @@ func (t *Tap) Observe(_ context.Context, env Env) (engine.State, error) {
 	}
 	d.mtu(*link, first(t.expect.mtu, first(t.MTU, t.FoundMTU)))
 	d.mac(*link, first(t.expect.mac, first(t.MAC, t.FoundMAC)))
-	if t.Bridge != "" {
-		bridge, ok, err := ns.Link(t.Bridge)
-		if err != nil {
-			return engine.State{}, err
-		}
-		if !ok || link.Master != bridge.Index {
-			d.add("%s is no port of %s", t.Name, t.Bridge)
-		}
-	}
-	return d.state(), nil
+	err = d.member(ns, *link, t.Bridge, t.VRF)
+	return d.state(), err
 }
 
 func (t *Tap) Remove(_ context.Context, env Env) error {
-	ns, err := env.At(Container)
+	ns, err := env.At(t.side())
 	if err != nil {
 		return err
 	}
@@ -158,7 +189,8 @@ func (t *Tap) find(ns *kernel.Namespace) (*kernel.Link, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ok && link.Kind == typeTun {
+		// On the host nobody but root writes marks, and they pass on.
+		if ok && link.Kind == typeTun && (t.VRF == "" || t.marked(link)) {
 			return &link, nil
 		}
 	}
@@ -174,4 +206,10 @@ func (t *Tap) find(ns *kernel.Namespace) (*kernel.Link, error) {
 		return nil, nil
 	}
 	return &link, nil
+}
+
+// marked tells whether the mark names the owner.
+func (t *Tap) marked(link kernel.Link) bool {
+	owner, marked := attachment.OwnerOfAlias(link.Alias)
+	return marked && owner == t.Owner
 }

@@ -28,6 +28,11 @@ type Veth struct {
 	MTU     int    `json:"mtu,omitempty"` // of both ends, in bytes; 0: the kernel's default
 	// Master is the bridge that the host's end is a port of, or "".
 	Master string `json:"master,omitempty"`
+	// VRF is the VRF that the host's end is in, or "".
+	VRF string `json:"vrf,omitempty"`
+	// Passing is the name under which the guest's end is made on the host, for
+	// another to move it into the container; "": it is made there.
+	Passing string `json:"passing,omitempty"`
 	// HostDown leaves the host's end down, for a LinkUp that comes after the
 	// port's policy (rule 10).
 	HostDown bool `json:"hostDown,omitempty"`
@@ -121,6 +126,9 @@ func (v *Veth) spec(env Env) (kernel.LinkSpec, error) {
 		return kernel.LinkSpec{}, err
 	}
 	peer := kernel.LinkSpec{Name: v.Name, MTU: v.MTU, Netns: container}
+	if v.Passing != "" {
+		peer.Name, peer.Netns = v.Passing, nil
+	}
 	spec := kernel.LinkSpec{Name: v.Host, MTU: v.MTU, Up: !v.HostDown}
 	if peer.MAC, err = parseMAC(v.MAC); err != nil {
 		return spec, err
@@ -128,8 +136,8 @@ func (v *Veth) spec(env Env) (kernel.LinkSpec, error) {
 	if spec.MAC, err = parseMAC(v.HostMAC); err != nil {
 		return spec, err
 	}
-	if v.Master != "" {
-		_, master, err := On{Side: Host, Link: v.Master}.need(env)
+	if above := first(v.Master, v.VRF); above != "" {
+		_, master, err := On{Side: Host, Link: above}.need(env)
 		if err != nil {
 			return spec, err
 		}
@@ -145,6 +153,8 @@ func (v *Veth) occupied(env Env, cause error) error {
 	switch {
 	case err != nil:
 		return cause
+	case !ok && v.Passing != "":
+		return fmt.Errorf("interface %s exists on the host already: %w", v.Passing, cause)
 	case !ok:
 		return fmt.Errorf("interface %s exists in the container already: %w", v.Name, cause)
 	case host.Alias != "":

@@ -38,17 +38,7 @@ func (v *Veth) compareHost(env Env, pair ends, d *drift) error {
 	if mac := first(v.expect.hostMAC, v.HostMAC); !pair.adopted {
 		d.mac(*host, mac)
 	}
-	if v.Master == "" {
-		return nil
-	}
-	master, ok, err := env.Host.Link(v.Master)
-	if err != nil {
-		return err
-	}
-	if !ok || host.Master != master.Index {
-		d.add("%s is no port of %s", host.Name, v.Master)
-	}
-	return nil
+	return d.member(env.Host, *host, v.Master, v.VRF)
 }
 
 func (v *Veth) compareGuest(pair ends, d *drift) {
@@ -64,8 +54,8 @@ func (v *Veth) compareGuest(pair ends, d *drift) {
 
 func (v *Veth) Remove(_ context.Context, env Env) error {
 	host, err := v.findHost(env)
-	if err == nil && host == nil && env.Recorded {
-		return nil
+	if err == nil && host == nil && (env.Recorded || v.Passing != "") {
+		return nil // no other suite makes such a pair
 	}
 	if err == nil && host == nil && env.Container == nil && v.HostIndex == 0 {
 		// Another suite's pair is found by the container's end only.
@@ -118,6 +108,9 @@ func (v *Veth) findGuest(env Env, host *kernel.Link) (ends, error) {
 			return ends{host: host}, nil
 		}
 		return ends{host: host, guest: &guest}, nil
+	}
+	if v.Passing != "" {
+		return ends{}, nil
 	}
 	return v.adopt(env, guest)
 }
@@ -176,3 +169,16 @@ func (v *Veth) another(alias string) bool {
 // peers tells whether the two may be ends of one pair, by their indices, each
 // in the other's namespace.
 func peers(a, b kernel.Link) bool { return a.Parent == b.Index && b.Parent == a.Index }
+
+// GuestGone tells whether the guest's end, which another was to move, is proven
+// gone: with the pair, or with the container's namespace.
+func (v *Veth) GuestGone(env Env) (bool, error) {
+	host, err := v.findHost(env)
+	if err != nil || host == nil {
+		return err == nil, err
+	}
+	if host.ParentNetnsID == nil {
+		return false, nil // it is on the host
+	}
+	return env.Container == nil && env.Unknown == nil, env.Unknown
+}

@@ -2,8 +2,6 @@ package resource
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/fairlead-net/fairlead/attachment"
@@ -18,26 +16,7 @@ func (v *Veth) Sweep(_ context.Context, env Env, s Sweep) (removed, kept []strin
 	if !s.Force {
 		return nil, nil, nil
 	}
-	links, err := env.Host.LinksOfKind("veth")
-	if err != nil {
-		return nil, nil, err
-	}
-	var errs []error
-	for _, l := range links {
-		id, ok := idOfAlias(l, s.Network)
-		if !ok {
-			continue
-		}
-		if s.Valid[id] {
-			continue
-		}
-		if _, err := env.Host.DelLink(l.Index); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		removed = append(removed, fmt.Sprintf("interface %s of %s", l.Name, id))
-	}
-	return removed, nil, errors.Join(errs...)
+	return sweepLinks(env.Host, "veth", s)
 }
 
 // idOfAlias reads whose a link is, if it is of the network: the mark's owner

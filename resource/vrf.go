@@ -18,8 +18,13 @@ import (
 //
 // Its address is derived from its name: so it is marked as ours in the message
 // that makes it, and another call never sees it unmarked.
+//
+// Or it stands for a VPC on the host (see vrfvpc.go): then nobody else's is
+// taken for it, and no packet leaves its table for another.
 type VRF struct {
 	Name string `json:"name"`
+	// VPC is the one that it stands for, on the host; "": it is in the container.
+	VPC string `json:"vpc,omitempty"`
 	// Table has its members' routes; 0: not known.
 	Table uint32 `json:"table,omitempty"`
 	// Foreign: another made it, and had nothing in it when Create came.
@@ -30,19 +35,38 @@ const vrfKind = "vrf.1"
 
 var errUnknownTable = errors.New("the routing table is unknown")
 
-func (v *VRF) Kind() string       { return vrfKind }
-func (v *VRF) Key() string        { return v.Name }
-func (v *VRF) Within() engine.Ref { return Sandbox }
+func (v *VRF) Kind() string { return vrfKind }
+
+func (v *VRF) Key() string {
+	if v.VPC != "" {
+		return string(Host) + " " + v.Name
+	}
+	return v.Name
+}
+
+func (v *VRF) Within() engine.Ref {
+	if v.VPC != "" {
+		return ""
+	}
+	return Sandbox
+}
+
+func (v *VRF) side() Side {
+	if v.VPC != "" {
+		return Host
+	}
+	return Container
+}
 
 // Ref names the VRF.
-func (v *VRF) Ref() engine.Ref { return engine.MakeRef(vrfKind, v.Name) }
+func (v *VRF) Ref() engine.Ref { return engine.MakeRef(vrfKind, v.Key()) }
 
 // AnySuites says that it is the same whoever made it.
 func (v *VRF) AnySuites() {}
 
 // Create makes it, or takes the one that is there.
 func (v *VRF) Create(_ context.Context, env Env) error {
-	ns, err := env.At(Container)
+	ns, err := env.At(v.side())
 	if err != nil {
 		return err
 	}
@@ -52,10 +76,13 @@ func (v *VRF) Create(_ context.Context, env Env) error {
 	err = ns.AddLink(kernel.LinkSpec{
 		Name: v.Name, MAC: vrfMAC(v.Name), Kind: kernel.VRFKind{Table: v.Table}, Up: true,
 	})
-	if !kernel.Exists(err) {
-		return unsure(err)
+	switch {
+	case kernel.Exists(err):
+		return v.join(ns, err)
+	case err == nil && v.VPC != "":
+		return engine.Partial(v.begin(ns))
 	}
-	return v.join(ns, err)
+	return unsure(err)
 }
 
 // join takes the VRF that is there, if it is as asked for.
@@ -67,10 +94,17 @@ func (v *VRF) join(ns *kernel.Namespace, cause error) error {
 	if link == nil {
 		return engine.Conflict(fmt.Errorf("another interface is named so and is no VRF: %w", cause))
 	}
+	if v.VPC != "" && !v.ofVPC(*link) {
+		return engine.Conflict(fmt.Errorf("VRF %s is another's %s: %w", v.Name, aliasOf(*link), cause))
+	}
 	if kind.Table != v.Table {
 		return engine.Conflict(v.otherTable(kind.Table))
 	}
-	if !bytes.Equal(link.MAC, vrfMAC(v.Name)) {
+	if v.VPC != "" {
+		if err := v.close(ns); err != nil {
+			return err
+		}
+	} else if !bytes.Equal(link.MAC, vrfMAC(v.Name)) {
 		members, err := ns.LinksOfMaster(link.Index)
 		if err != nil {
 			return err
@@ -88,7 +122,7 @@ func (v *VRF) otherTable(found uint32) error {
 }
 
 func (v *VRF) Observe(_ context.Context, env Env) (engine.State, error) {
-	ns, err := env.At(Container)
+	ns, err := env.At(v.side())
 	if err != nil {
 		return engine.State{}, err
 	}
@@ -103,12 +137,19 @@ func (v *VRF) Observe(_ context.Context, env Env) (engine.State, error) {
 	if !link.Up {
 		d.add("%s is down", v.Name)
 	}
-	return d.state(), nil
+	if v.VPC == "" {
+		return d.state(), nil
+	}
+	if !v.ofVPC(*link) {
+		d.add("VRF %s is another's %s", v.Name, aliasOf(*link))
+	}
+	err = v.compareWalls(ns, kind.Table, &d)
+	return d.state(), err
 }
 
 // InUse tells whether an interface is in it, or it is another's.
 func (v *VRF) InUse(_ context.Context, env Env) (bool, error) {
-	ns, err := env.At(Container)
+	ns, err := env.At(v.side())
 	if err != nil || v.Foreign {
 		return v.Foreign, err
 	}
@@ -116,15 +157,21 @@ func (v *VRF) InUse(_ context.Context, env Env) (bool, error) {
 	if err != nil || link == nil {
 		return false, err
 	}
+	if v.VPC != "" && !v.ofVPC(*link) {
+		return true, nil
+	}
 	members, err := ns.LinksOfMaster(link.Index)
 	return len(members) > 0, err
 }
 
 // Remove leaves a link of another kind under the VRF's name alone.
 func (v *VRF) Remove(_ context.Context, env Env) error {
-	ns, err := env.At(Container)
+	ns, err := env.At(v.side())
 	if err != nil {
 		return err
+	}
+	if v.VPC != "" {
+		return v.removeVPC(ns)
 	}
 	link, _, err := vrfLink(ns, v.Name)
 	if err != nil || link == nil {
@@ -149,5 +196,3 @@ func vrfLink(ns *kernel.Namespace, name string) (*kernel.Link, kernel.VRFKind, e
 	}
 	return &link, kind, nil
 }
-
-var _ engine.Shared[Env] = (*VRF)(nil)

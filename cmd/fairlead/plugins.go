@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-net/fairlead/plugin/tap"
 	"github.com/fairlead-net/fairlead/plugin/tuning"
 	"github.com/fairlead-net/fairlead/plugin/vlan"
+	"github.com/fairlead-net/fairlead/plugin/vpc"
 	"github.com/fairlead-net/fairlead/plugin/vrf"
 	"github.com/fairlead-net/fairlead/resource"
 )
@@ -26,7 +27,7 @@ import (
 func allPlugins() []cni.Plugin {
 	return []cni.Plugin{
 		loopback.Plugin(), bridge.Plugin(), ptp.Plugin(),
-		macvlan.Plugin(), ipvlan.Plugin(), vlan.Plugin(), dummy.Plugin(), tap.Plugin(), hostdevice.Plugin(),
+		macvlan.Plugin(), ipvlan.Plugin(), vlan.Plugin(), dummy.Plugin(), tap.Plugin(), hostdevice.Plugin(), vpc.Plugin(),
 		vrf.Plugin(), sbr.Plugin(), tuning.Plugin(),
 		hostlocal.Plugin(), static.Plugin(),
 	}

@@ -17,6 +17,7 @@ type config struct {
 	PCIBusID   string `json:"pciBusID"`
 
 	UseInterfaceNetwork bool `json:"useInterfaceNetwork"`
+	MadeByCaller        bool `json:"madeByCaller"`
 
 	RuntimeConfig struct {
 		DeviceID string `json:"deviceID"`

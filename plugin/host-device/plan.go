@@ -52,7 +52,11 @@ func (s *statement) Link(facts cni.Facts) ([]resource.Resource, error) {
 	if found.Driver != "" && s.conf.UseInterfaceNetwork {
 		return nil, cni.Errorf(cni.CodeConfig, "useInterfaceNetwork: the driver %s has the device, which has no interface", found.Driver)
 	}
-	return []resource.Resource{resource.NewMovedDevice(s.Req.ID(), s.conf.wanted(), found), s.network(found)}, nil
+	wanted := s.conf.wanted()
+	if s.conf.MadeByCaller && s.Req.Verb == cni.Status {
+		wanted = resource.DeviceSelector{} // there is none before an ADD
+	}
+	return []resource.Resource{resource.NewMovedDevice(s.Req.ID(), wanted, found), s.network(found)}, nil
 }
 
 func (s *statement) network(found resource.HostDevice) *resource.DeviceNetwork {

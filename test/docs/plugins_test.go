@@ -26,6 +26,7 @@ import (
 	"github.com/fairlead-net/fairlead/plugin/tap"
 	"github.com/fairlead-net/fairlead/plugin/tuning"
 	"github.com/fairlead-net/fairlead/plugin/vlan"
+	"github.com/fairlead-net/fairlead/plugin/vpc"
 	"github.com/fairlead-net/fairlead/plugin/vrf"
 )
 
@@ -35,7 +36,7 @@ func plugins(t *testing.T) map[string]cni.Plugin {
 	all := map[string]cni.Plugin{}
 	for _, p := range []cni.Plugin{
 		bridge.Plugin(), dummy.Plugin(), hostdevice.Plugin(), hostlocal.Plugin(), ipvlan.Plugin(), loopback.Plugin(), macvlan.Plugin(),
-		ptp.Plugin(), sbr.Plugin(), static.Plugin(), tap.Plugin(), tuning.Plugin(), vlan.Plugin(), vrf.Plugin(),
+		ptp.Plugin(), sbr.Plugin(), static.Plugin(), tap.Plugin(), tuning.Plugin(), vlan.Plugin(), vpc.Plugin(), vrf.Plugin(),
 	} {
 		all[p.Name] = p
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // Plugins are the names that Fairlead's binary answers to.
-var Plugins = []string{"loopback", "bridge", "ptp", "macvlan", "ipvlan", "vlan", "dummy", "tap", "host-device", "vrf", "sbr", "tuning", "host-local", "static"}
+var Plugins = []string{"loopback", "bridge", "ptp", "macvlan", "ipvlan", "vlan", "dummy", "tap", "host-device", "vpc", "vrf", "sbr", "tuning", "host-local", "static"}
 
 const (
 	module        = "github.com/fairlead-net/fairlead"
