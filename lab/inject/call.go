@@ -15,6 +15,7 @@ type Call struct {
 	TID    int // the thread
 
 	id       uint64
+	at       uint64 // of the program
 	listener int
 	session  *Session
 	process  *process

@@ -20,6 +20,8 @@ type process struct {
 	pid, pidfd int
 	after      Kill // what awaits it at its next call
 
+	last made // its last call
+
 	known   bool // program and fresh are as they are now
 	program string
 	fresh   bool

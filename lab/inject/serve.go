@@ -45,7 +45,7 @@ func (s *Session) serve(listener int) error {
 			continue // who called is gone
 		}
 		*r = response{id: n.id}
-		c := &Call{Number: int(n.nr), Args: n.args, TID: int(n.pid), id: n.id, listener: listener, session: s}
+		c := &Call{Number: int(n.nr), Args: n.args, TID: int(n.pid), id: n.id, at: n.ip, listener: listener, session: s}
 		if !s.decide(c, r) {
 			continue
 		}
@@ -106,6 +106,8 @@ func (s *Session) decide(c *Call, r *response) (reply bool) {
 	case s.doomed.Load():
 		killAndWait(p.pidfd)
 		return false
+	case c.again():
+		return true
 	case p.after != KillNone:
 		s.strike(p, p.after)
 		return false
@@ -177,6 +179,7 @@ func (s *Session) carryOut(c *Call, v Verdict, r *response) (reply bool) {
 	}
 	s.fail(err)
 	if err == nil && o.instead {
+		c.process.last = made{} // if it comes again, the program made it again
 		r.flags, r.val, r.errno = 0, int64(o.value), -int32(o.errno)
 	}
 	return true

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,7 @@ const targetPrefix = "inject-test-"
 func targets() map[string]func(args []string) error {
 	return map[string]func([]string) error{
 		"crowd": crowd, "storm": storm, "write": writeOnce, "ask": ask, "dump": dump,
-		"listen": listen, "supervise": supervise, "sends": sendTwice,
+		"listen": listen, "supervise": supervise, "sends": sendTwice, "forward": forward,
 		"family": func([]string) error { _, err := askFamily(unix.GENL_ID_CTRL); return err },
 	}
 }
@@ -81,20 +82,26 @@ func crowd([]string) error {
 	return errors.Join(errs...)
 }
 
-// storm sends while it is hit by signals.
+// storm sends while all its threads are hit by signals.
 func storm([]string) error {
 	hits := make(chan os.Signal, 1)
-	signal.Notify(hits, unix.SIGUSR1, unix.SIGALRM)
+	signal.Notify(hits, unix.SIGUSR1)
 	done := make(chan struct{})
 	go func() {
 		for {
 			select {
 			case <-done:
 				return
-			case <-hits:
 			default:
-				_ = unix.Kill(unix.Getpid(), unix.SIGUSR1)
-				_ = unix.Kill(unix.Getpid(), unix.SIGALRM)
+			}
+			all, err := os.ReadDir("/proc/self/task")
+			if err != nil {
+				panic(err)
+			}
+			for _, t := range all {
+				if tid, err := strconv.Atoi(t.Name()); err == nil && tid != unix.Gettid() {
+					_ = unix.Tgkill(unix.Getpid(), tid, unix.SIGUSR1) // it may have ended
+				}
 			}
 		}
 	}()
@@ -109,6 +116,24 @@ func sendTwice([]string) error {
 			return err
 		}
 		fmt.Println("sent", i+1)
+	}
+	return nil
+}
+
+// forwards is how often forwarding is switched.
+const forwards = 300
+
+// forward switches forwarding on and off.
+func forward([]string) error {
+	fd, err := unix.Open("/proc/sys/net/ipv4/ip_forward", unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	values := [][]byte{[]byte("1"), []byte("0")}
+	for i := range forwards {
+		if _, err := unix.Pwrite(fd, values[i%2], 0); err != nil {
+			return err
+		}
 	}
 	return nil
 }

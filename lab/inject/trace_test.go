@@ -34,6 +34,33 @@ func TestStorm(t *testing.T) {
 	}
 }
 
+// TestStartedAnew: what the kernel starts anew, since the network is changed by
+// somebody else, is one call.
+func TestStartedAnew(t *testing.T) {
+	t.Parallel()
+	h := host.New(t)
+	other := host.New(t).Command("sh", "-c", "while :; do ip link add x type veth peer name y; ip link del x; done")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = other.Process.Kill()
+		_ = other.Wait() // it was killed
+	}()
+	n := 0
+	out, _ := under(t, h, target("forward"), func(c *Call) Verdict {
+		if e, err := c.Event(); err != nil {
+			t.Error(err)
+		} else if e.Text == "pwrite64 /proc/sys/net/ipv4/ip_forward" {
+			n++
+		}
+		return Verdict{}
+	})
+	if n != forwards || out != "" {
+		t.Errorf("%d calls, want %d; %q", n, forwards, out)
+	}
+}
+
 // TestOwnListener: a program with a listener of its own can't have it, as the
 // kernel says.
 func TestOwnListener(t *testing.T) {
