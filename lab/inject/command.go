@@ -15,7 +15,8 @@ import (
 // these calls trapped. The caller starts it, wherever it likes, calls Attach,
 // waits for it, then calls Wait. The process that is started is a launcher,
 // whose child the command is; it passes signals on, ends as the command does,
-// and takes it along when it is killed.
+// and takes it along when it is killed. What is heard begins with the command: not
+// with its being executed.
 func Prepare(cmd *exec.Cmd, calls []int, hook Hook) (*Session, error) {
 	if cmd.Err != nil {
 		return nil, cmd.Err

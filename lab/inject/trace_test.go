@@ -233,7 +233,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestNamespaceOfASocket: an interface is looked up where the socket is, not
+// TestNamesAreWhereTheSocketIs: an interface is looked up where the socket is, not
 // where the thread is.
 func TestNamesAreWhereTheSocketIs(t *testing.T) {
 	t.Parallel()
