@@ -137,25 +137,34 @@ func (ns *netns) within(o Options) error {
 // replacer does what the options say, after it has put the name of a link in the
 // place of its MAC address where the kernel has drawn that.
 func replacer(o Options, all []*netns) func(string) string {
-	chosen, drawn := map[string]bool{}, map[string]string{}
+	owners := map[string]*link{}
 	for _, ns := range all {
 		for _, l := range ns.links {
-			m := mac(l.mac)
-			chosen[m] = chosen[m] || !l.drawn
-			// A bridge's is a port's.
-			if name, known := drawn[m]; l.drawn && l.kind != "bridge" && (!known || l.name < name) {
-				drawn[m] = l.name
+			if m := mac(l.mac); owners[m] == nil || l.ownsBefore(owners[m]) {
+				owners[m] = l
 			}
 		}
 	}
 	var pairs []string
-	for m, name := range drawn {
-		if !chosen[m] {
-			pairs = append(pairs, m, "(mac of "+name+")")
+	for m, l := range owners {
+		if l.drawn {
+			pairs = append(pairs, m, "(mac of "+l.name+")")
 		}
 	}
 	names := strings.NewReplacer(pairs...)
 	return func(s string) string { return o.replace(names.Replace(s)) }
+}
+
+// ownsBefore says whose an address is that two links have: not a bridge's, which
+// takes a port's; that of the one for which it was drawn.
+func (l *link) ownsBefore(other *link) bool {
+	if a, b := l.kind == "bridge", other.kind == "bridge"; a != b {
+		return b
+	}
+	if l.drawn != other.drawn {
+		return l.drawn
+	}
+	return l.name < other.name
 }
 
 // finish replaces what differs from run to run, and sorts.

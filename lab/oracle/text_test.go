@@ -128,3 +128,24 @@ func TestNativeInNewNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// TestDrawnMACs: whose name stands for an address that several have.
+func TestDrawnMACs(t *testing.T) {
+	t.Parallel()
+	at := func(n byte) []byte { return []byte{2, 0, 0, 0, 0, n} }
+	ns := &netns{links: []*link{
+		{name: "br0", kind: "bridge", mac: at(1), drawn: true}, {name: "port", mac: at(1)},
+		{name: "br1", kind: "bridge", mac: at(2), drawn: true}, {name: "veth", mac: at(2), drawn: true},
+		{name: "br2", kind: "bridge", mac: at(3), drawn: true},
+		{name: "a", mac: at(4)}, {name: "b", mac: at(4), drawn: true},
+	}}
+	replace := replacer(Options{Replace: []Replacement{{Text: "veth", With: "port"}}}, []*netns{ns})
+	for text, want := range map[string]string{
+		"02:00:00:00:00:01": "02:00:00:00:00:01", "02:00:00:00:00:02": "(mac of port)",
+		"x 02:00:00:00:00:03 y": "x (mac of br2) y", "02:00:00:00:00:04": "(mac of b)",
+	} {
+		if got := replace(text); got != want {
+			t.Errorf("%s became %s, want %s", text, got, want)
+		}
+	}
+}
