@@ -2,6 +2,7 @@ package vpc
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/fairlead-net/fairlead/cni"
 )
@@ -41,6 +42,11 @@ func moveConfig(stdin []byte, device string) []byte {
 	if json.Unmarshal(conf["runtimeConfig"], &runtime) == nil && runtime != nil {
 		delete(runtime, "deviceID")
 		conf["runtimeConfig"] = raw(runtime)
+	}
+	// Before 0.3.0 a result without addresses can't be said.
+	var version string
+	if json.Unmarshal(conf["cniVersion"], &version) != nil || slices.Contains([]string{"", "0.1.0", "0.2.0"}, version) {
+		conf["cniVersion"] = raw("0.3.0")
 	}
 	conf["type"], conf["device"], conf["madeByCaller"] = raw(hostDevice), raw(device), raw(true)
 	return raw(conf)

@@ -14,12 +14,17 @@ import (
 // another comes about; "" is the host itself. It returns the address that the
 // connection seemed to come from at the far end, which masquerading changes.
 func (h *Host) Reach(from, to, address string) (source netip.Addr, err error) {
+	return h.ReachOn(from, h, to, address)
+}
+
+// ReachOn is Reach to a namespace of another host.
+func (h *Host) ReachOn(from string, far *Host, to, address string) (source netip.Addr, err error) {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
 		return source, err
 	}
 	var listener net.Listener
-	h.within(to, func() { listener, err = listen(ip) })
+	far.within(to, func() { listener, err = listen(ip) })
 	if err != nil {
 		return source, fmt.Errorf("listening on %s in %q: %w", ip, to, err)
 	}

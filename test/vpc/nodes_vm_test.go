@@ -1,0 +1,175 @@
+//go:build vmtest
+
+package vpc
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-net/fairlead/test/host"
+)
+
+// A node is a host with a way to the other node.
+type node struct {
+	*host.Host
+	n     int
+	other *node
+}
+
+// twoNodes are joined by a cable, and know the way to each other's locator.
+// Behind the first there is the world.
+func twoNodes(t *testing.T) [2]*node {
+	t.Helper()
+	one, two := &node{Host: host.New(t), n: 1}, &node{Host: host.New(t), n: 2}
+	one.other, two.other = two, one
+	one.MustRun("ip", "link", "add", "ens5", "type", "veth", "peer", "name", "far")
+	one.MustRun("ip", "link", "set", "far", "netns", two.NetnsPath())
+	two.MustRun("ip", "link", "set", "far", "name", "ens5")
+	for _, n := range []*node{one, two} {
+		n.MustRun("ip", "link", "set", "lo", "up")
+		n.MustRun("ip", "link", "set", "ens5", "up")
+		n.MustRun("ip", "address", "add", n.address()+"/64", "dev", "ens5", "nodad")
+		n.MustRun("ip", "address", "add", fmt.Sprintf("192.0.2.%d/24", n.n), "dev", "ens5")
+	}
+	for _, n := range []*node{one, two} {
+		n.MustRun("ip", "route", "add", n.other.locator(), "via", n.other.address())
+		n.MustRun("ip", "route", "add", "default", "via", fmt.Sprintf("192.0.2.%d", n.other.n))
+		n.MustRun("ip", "-6", "route", "add", "default", "via", n.other.address())
+	}
+	return [2]*node{one, two}
+}
+
+func (n *node) address() string { return fmt.Sprintf("2001:db8::%d", n.n) }
+func (n *node) locator() string { return fmt.Sprintf("fc00:0:%d::/48", n.n) }
+
+// number of each VPC in its segments.
+func number(vpc string) int { return map[string]int{"blue": 1, "red": 2}[vpc] }
+
+func (n *node) segment(vpc string) string { return fmt.Sprintf("fc00:0:%d:0:%d::", n.n, number(vpc)) }
+
+// v4 and v6 are the addresses of an attachment: the same in every VPC.
+func (n *node) v4(last int) string { return fmt.Sprintf("10.1.%d.%d", n.n, last) }
+func (n *node) v6(last int) string { return fmt.Sprintf("fd00:1:%d::%d", n.n, last) }
+
+// config is an attachment that reaches the other node.
+func (n *node) config(vpc, mode string, last int) host.Config {
+	return conf(vpc, fmt.Sprintf("%s-%d", mode, last), "mode", mode,
+		"ipam", static(n.v4(last)+"/24", n.v6(last)+"/64"),
+		"srv6", map[string]any{
+			"locator": n.locator(), "function": number(vpc),
+			"remotes": []any{
+				map[string]any{"prefix": fmt.Sprintf("10.1.%d.0/24", n.other.n), "sid": n.other.segment(vpc)},
+				map[string]any{"prefix": fmt.Sprintf("fd00:1:%d::/64", n.other.n), "sid": n.other.segment(vpc)},
+			},
+		})
+}
+
+// A guest is a pod, or a machine behind a tap device, where its addresses are.
+type guest struct {
+	node  *node
+	vpc   string
+	last  int
+	where string // its namespace
+}
+
+func (g guest) String() string { return fmt.Sprintf("%s %d on node %d", g.vpc, g.last, g.node.n) }
+
+func (n *node) guest(t *testing.T, vpc, mode string, last int) guest {
+	t.Helper()
+	a := attach(t, n.Host, n.config(vpc, mode, last))
+	r := a.MustAdd(t)
+	t.Cleanup(func() { a.MustDel(t) })
+	healthy(t, a, r)
+	if mode == "veth" {
+		return guest{n, vpc, last, a.Netns}
+	}
+	return guest{n, vpc, last, machine(t, n.Host, r, n.v4(last), n.v6(last))}
+}
+
+// reaches tells whether g reaches the address where to is.
+func (g guest) reaches(to guest, address string) error {
+	source, err := g.node.ReachOn(g.where, to.node.Host, to.where, address)
+	want := g.node.v4(g.last)
+	if strings.Contains(address, ":") {
+		want = g.node.v6(g.last)
+	}
+	if err == nil && source.String() != want {
+		return fmt.Errorf("%s seems to be %s", g, source)
+	}
+	return err
+}
+
+// TestTwoNodesTwoVPCs: the VPCs have the same addresses on both nodes, in pods
+// and in machines. Who is in one reaches the others in it, wherever they are,
+// and nobody else.
+func TestTwoNodesTwoVPCs(t *testing.T) {
+	t.Parallel()
+	nodes := twoNodes(t)
+	wire := capture(t, nodes[1].Host, "ens5")
+	var all []guest
+	for _, n := range nodes {
+		for _, vpc := range []string{"blue", "red"} {
+			all = append(all, n.guest(t, vpc, "veth", 5), n.guest(t, vpc, "tap", 6))
+		}
+		// One that the other VPC has no address for.
+		all = append(all, n.guest(t, "red", "veth", 7))
+	}
+	for _, from := range all {
+		for _, to := range all {
+			if from == to {
+				continue
+			}
+			for _, address := range []string{to.node.v4(to.last), to.node.v6(to.last)} {
+				// A listener at that address in to's namespace: who is in the other
+				// VPC meets another one, or none.
+				err := from.reaches(to, address)
+				if same := from.vpc == to.vpc; same != (err == nil) {
+					t.Errorf("%s to %s at %s: %v", from, to, address, err)
+				}
+			}
+		}
+	}
+	for _, from := range all {
+		for _, address := range []string{from.node.other.address(), fmt.Sprintf("192.0.2.%d", from.node.other.n)} {
+			if err := from.reaches(guest{node: from.node.other}, address); err == nil {
+				t.Errorf("%s reaches %s, which is in no VPC", from, address)
+			}
+		}
+		// The other VPC's segment can be sent to by nobody in this one.
+		if err := from.reaches(guest{node: from.node.other}, from.node.other.address()); err == nil {
+			t.Errorf("%s reaches the other node", from)
+		}
+	}
+	wire.saw(t, nodes[0].address(), nodes[1].segment("blue"), nodes[0].v4(5), nodes[1].v4(5))
+	wire.saw(t, nodes[0].address(), nodes[1].segment("blue"), nodes[0].v6(5), nodes[1].v6(5))
+	wire.saw(t, nodes[1].address(), nodes[0].segment("red"), nodes[1].v4(6), nodes[0].v4(6))
+	wire.bare(t)
+}
+
+// TestWithdrawn: when the last attachment of a VPC has gone, nothing of it is
+// left, and the other VPC goes on.
+func TestWithdrawn(t *testing.T) {
+	t.Parallel()
+	nodes := twoNodes(t)
+	before := nodes[0].Snapshot()
+	here, there := nodes[0].guest(t, "blue", "veth", 5), nodes[1].guest(t, "blue", "veth", 5)
+	red := attach(t, nodes[0].Host, nodes[0].config("red", "veth", 5))
+	r := red.MustAdd(t)
+	tap := attach(t, nodes[0].Host, nodes[0].config("red", "tap", 6))
+	tap.MustAdd(t)
+	red.MustDel(t)
+	if links := nodes[0].MustRun("ip", "-br", "link", "show", "type", "vrf"); !strings.Contains(links, "vpc-red") {
+		t.Errorf("the VRF went with the first of two:\n%s", links)
+	}
+	tap.MustDel(t)
+	if err := here.reaches(there, nodes[1].v4(5)); err != nil {
+		t.Error(err)
+	}
+	for _, f := range nodes[0].Snapshot() {
+		if s := f.String(); strings.Contains(s, "vpc-red") || strings.Contains(s, nodes[1].segment("red")) || strings.Contains(s, "100001") {
+			t.Errorf("left of red: %s", s)
+		}
+	}
+	_, _ = before, r
+}
