@@ -112,7 +112,7 @@ func filterChanges() []change {
 		both("element", "element inet t s {_192.0.2.1_}", "flush set inet t s", "+ nft element inet t s 192.0.2.1"),
 		both("counter", "counter inet t n", "delete counter inet t n", "+ nft counter inet t n"),
 		{
-			name: "iptables", first: []string{"iptables-nft -t nat -A POSTROUTING -j ACCEPT"}, want: `+ nft ip nat POSTROUTING: ip saddr 192.0.2.1  counter masquerade # comment="of c1" MASQUERADE(01)`,
+			name: "iptables", first: []string{"iptables-nft -t nat -A POSTROUTING -j ACCEPT"}, want: `+ nft ip nat POSTROUTING: ip saddr 192.0.2.1 counter masquerade # comment="of c1" MASQUERADE(01)`,
 			do:   run("iptables-nft -t nat -A POSTROUTING -s 192.0.2.1 -m comment --comment of_c1 -j MASQUERADE"),
 			undo: run("iptables-nft -t nat -D POSTROUTING -s 192.0.2.1 -m comment --comment of_c1 -j MASQUERADE"),
 		},

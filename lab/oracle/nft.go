@@ -69,7 +69,8 @@ func (ns *netns) ruleset(c *conn) ([]fact, error) {
 			if len(hidden[i.where]) == 0 {
 				return nil, errMoved
 			}
-			i.text += hidden[i.where][0]
+			// In the place of an extension that it hides nft leaves a blank.
+			i.text = strings.ReplaceAll(i.text, "  ", " ") + hidden[i.where][0]
 			hidden[i.where] = hidden[i.where][1:]
 		}
 		facts = append(facts, fact{Item: Item{Kind: "nft", Where: ns.name, Name: i.name(), Value: i.value}})

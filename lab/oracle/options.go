@@ -9,7 +9,9 @@ import (
 // Options say what to look at besides the usual, and what may differ between two
 // runs of the same thing.
 type Options struct {
-	// Replace is applied, in this order, to names and values.
+	// Replace is applied, in this order, to names, values and the contents of
+	// files. A value is as Item has it: `^bridge mac=\S+` is the address of a
+	// bridge that draws one itself and then sets it.
 	Replace []Replacement
 	// Opaque are files, by patterns as of path.Match on the whole path, whose
 	// content does not matter. A pattern that ends in /** means all below.
