@@ -163,6 +163,7 @@ func (m measure) missing(now facts) []string {
 		case k.kind == "file" && strings.Contains(k.name, "/."):
 		case is.count < m.added[k].count:
 			all = append(all, tell("missing", k, m.added[k]))
+		case k.kind == "file" && m.rest[verbDel][k].count > 0: // a log
 		case !is.like(k, m.added[k]):
 			all = append(all, tell("wrong", k, is)+", want "+m.added[k].String())
 		}

@@ -24,6 +24,7 @@ func newNormaliser() *normaliser {
 		{`/proc/\d+`, `/proc/*`},
 		{`/fd/\d+`, `/fd/*`},
 		{`\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b`, `MAC`},
+		{`\b\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d)`, `TIME`},
 		{`\bfe80::[0-9a-f:]+`, `fe80::*`},
 		// Names with random ends: os.CreateTemp, renameio, interfaces of plugins.
 		{`\d{6,}`, `*`},
