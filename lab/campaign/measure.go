@@ -13,6 +13,10 @@ func (f fact) String() string {
 	return f.where + ": " + f.kind + " " + f.name
 }
 
+// hidden tells whether it is a file that is hidden, or below a directory that is:
+// what is in it is its plugin's own affair.
+func (f fact) hidden() bool { return f.kind == "file" && strings.Contains(f.name, "/.") }
+
 // facts are what is in a picture, or in several.
 type facts map[fact]held
 
@@ -27,7 +31,7 @@ func (h held) String() string { return strings.Join(slices.Sorted(maps.Keys(h.va
 // like tells whether each value of h is one of o's. Of a file that is not the
 // same each time without fault, nothing can be said but that it is there.
 func (h held) like(k fact, o held) bool {
-	if k.kind == "file" && len(o.values) > 1 {
+	if k.kind == "file" && (len(o.values) > 1 || k.hidden()) {
 		return true
 	}
 	for v := range h.values {
@@ -154,13 +158,13 @@ func (m measure) damaged(now facts) []string {
 	return all
 }
 
-// missing finds what an ADD makes and this one has not. A plugin's hidden files
-// are its own affair: ADD claims nothing of them.
+// missing finds what an ADD makes and this one has not. Of hidden files ADD
+// claims nothing.
 func (m measure) missing(now facts) []string {
 	var all []string
 	for _, k := range m.added.sorted() {
 		switch is := now[k]; {
-		case k.kind == "file" && strings.Contains(k.name, "/."):
+		case k.hidden():
 		case is.count < m.added[k].count:
 			all = append(all, tell("missing", k, m.added[k]))
 		case k.kind == "file" && m.rest[verbDel][k].count > 0: // a log
