@@ -2,16 +2,7 @@ package campaign
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-	"time"
-
-	"github.com/containernetworking/cni/libcni"
-
-	"github.com/fairlead-net/fairlead/kernel"
 )
 
 // The verbs of a campaign.
@@ -107,80 +98,6 @@ func addKept(ctx context.Context, n *node) error {
 		return err
 	}
 	return n.add(ctx, kept)
-}
-
-// die takes the subject away as a reboot of the runtime does: its namespace is
-// gone, and the runtime knows nothing of it any more, so that GC is the plugins'
-// own and not a DEL by libcni.
-func die(ctx context.Context, n *node) error {
-	ends, err := n.endsOf(n.subject)
-	if err != nil {
-		return err
-	}
-	if err := n.forget(n.subject.NetNS); err != nil {
-		return err
-	}
-	if err := n.RemoveNetns(subjectID); err != nil {
-		return err
-	}
-	if err := n.vanish(ctx, ends); err != nil {
-		return err
-	}
-	// libcni's file of the container's result.
-	path := filepath.Join(n.cache, "results", strings.Join([]string{n.list.Name, n.subject.ContainerID, n.subject.IfName}, "-"))
-	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("forget the result: %w", err)
-	}
-	return nil
-}
-
-// endsOf are the links of the host whose other ends are in the container.
-func (n *node) endsOf(rt *libcni.RuntimeConf) ([]int, error) {
-	var host, inner *kernel.Namespace
-	for _, ns := range n.spaces {
-		switch ns.Path() {
-		case n.NetnsPath():
-			host = ns
-		case rt.NetNS:
-			inner = ns
-		}
-	}
-	links, err := host.Links()
-	if err != nil {
-		return nil, fmt.Errorf("links of the host: %w", err)
-	}
-	id, err := host.NetnsID(inner)
-	if err != nil {
-		return nil, fmt.Errorf("the container as the host names it: %w", err)
-	}
-	var ends []int
-	for _, l := range links {
-		if l.ParentNetnsID != nil && *l.ParentNetnsID == id && l.Kind == "veth" {
-			ends = append(ends, l.Index)
-		}
-	}
-	return ends, nil
-}
-
-// vanish waits until the kernel has taken a namespace apart, so far as the host
-// sees it.
-func (n *node) vanish(ctx context.Context, ends []int) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for _, ns := range n.spaces {
-		if ns.Path() != n.NetnsPath() {
-			continue
-		}
-		return ns.WatchLinks(ctx, func() (bool, error) {
-			for _, index := range ends {
-				if _, ok, err := ns.LinkByIndex(index); ok || err != nil {
-					return false, err
-				}
-			}
-			return true, nil
-		})
-	}
-	return errors.New("the host has no namespace")
 }
 
 // prepare makes what comes before the broken step.

@@ -158,16 +158,16 @@ func (m measure) damaged(now facts) []string {
 	return all
 }
 
-// missing finds what an ADD makes and this one has not. Of hidden files ADD
-// claims nothing.
+// missing finds what an ADD makes and this one has not. It claims nothing of
+// hidden files, and of files that stay when it is undone.
 func (m measure) missing(now facts) []string {
 	var all []string
 	for _, k := range m.added.sorted() {
 		switch is := now[k]; {
 		case k.hidden():
+		case k.kind == "file" && m.rest[verbDel][k].count > 0: // a log
 		case is.count < m.added[k].count:
 			all = append(all, tell("missing", k, m.added[k]))
-		case k.kind == "file" && m.rest[verbDel][k].count > 0: // a log
 		case !is.like(k, m.added[k]):
 			all = append(all, tell("wrong", k, is)+", want "+m.added[k].String())
 		}

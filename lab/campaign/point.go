@@ -26,7 +26,8 @@ func newNormaliser() *normaliser {
 		{`\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b`, `MAC`},
 		{`\b\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d)`, `TIME`},
 		{`\bfe80::[0-9a-f:]+`, `fe80::*`},
-		// Names with random ends: os.CreateTemp, renameio, interfaces of plugins.
+		// Hashes of what is drawn; names with random ends: os.CreateTemp, interfaces.
+		{`\b[0-9a-f]{12,}\b`, `*`},
 		{`\d{6,}`, `*`},
 		{`\b(veth|tmp|dev)[0-9a-f]{4,}\b`, `$1*`},
 	} {

@@ -137,13 +137,12 @@ func (c *RaceCount) say(err error) {
 
 // countLinks counts the links of a namespace that is known.
 func (n *node) countLinks(path string) (int, error) {
-	for _, ns := range n.spaces {
-		if ns.Path() == path {
-			links, err := ns.Links()
-			return len(links), err
-		}
+	ns, err := n.space(path)
+	if err != nil {
+		return 0, err
 	}
-	return 0, fmt.Errorf("namespace %s is not known", path)
+	links, err := ns.Links()
+	return len(links), err
 }
 
 // A raceTrap deletes the link before each such request.
