@@ -81,6 +81,7 @@ func (n *node) guest(t *testing.T, vpc, mode string, last int) guest {
 	r := a.MustAdd(t)
 	t.Cleanup(func() { a.MustDel(t) })
 	healthy(t, a, r)
+	n.MustRunIn(a.Netns, "ip", "link", "set", "lo", "up")
 	if mode == "veth" {
 		return guest{n, vpc, last, a.Netns}
 	}
@@ -117,8 +118,8 @@ func TestTwoNodesTwoVPCs(t *testing.T) {
 	}
 	for _, from := range all {
 		for _, to := range all {
-			if from == to {
-				continue
+			if from.node == to.node && from.last == to.last {
+				continue // that is its own address, too
 			}
 			for _, address := range []string{to.node.v4(to.last), to.node.v6(to.last)} {
 				// A listener at that address in to's namespace: who is in the other
@@ -136,10 +137,6 @@ func TestTwoNodesTwoVPCs(t *testing.T) {
 				t.Errorf("%s reaches %s, which is in no VPC", from, address)
 			}
 		}
-		// The other VPC's segment can be sent to by nobody in this one.
-		if err := from.reaches(guest{node: from.node.other}, from.node.other.address()); err == nil {
-			t.Errorf("%s reaches the other node", from)
-		}
 	}
 	wire.saw(t, nodes[0].address(), nodes[1].segment("blue"), nodes[0].v4(5), nodes[1].v4(5))
 	wire.saw(t, nodes[0].address(), nodes[1].segment("blue"), nodes[0].v6(5), nodes[1].v6(5))
@@ -152,10 +149,9 @@ func TestTwoNodesTwoVPCs(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	t.Parallel()
 	nodes := twoNodes(t)
-	before := nodes[0].Snapshot()
 	here, there := nodes[0].guest(t, "blue", "veth", 5), nodes[1].guest(t, "blue", "veth", 5)
 	red := attach(t, nodes[0].Host, nodes[0].config("red", "veth", 5))
-	r := red.MustAdd(t)
+	red.MustAdd(t)
 	tap := attach(t, nodes[0].Host, nodes[0].config("red", "tap", 6))
 	tap.MustAdd(t)
 	red.MustDel(t)
@@ -171,5 +167,4 @@ func TestWithdrawn(t *testing.T) {
 			t.Errorf("left of red: %s", s)
 		}
 	}
-	_, _ = before, r
 }
