@@ -70,7 +70,7 @@ Faults: ` + strings.Join(campaign.FaultNames(), ", ") + `.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE: f.run,
 	}
 	f.flags(c)
 	c.Flags().StringVar(&f.out, "out", "", "`directory` to keep results in")

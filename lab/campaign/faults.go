@@ -16,9 +16,6 @@ type Fault struct {
 	gone    bool // what the call is about is taken away just before
 }
 
-// kills tells whether the fault ends a process.
-func (f Fault) kills() bool { return f.verdict.Kill != inject.KillNone }
-
 // A sort is what an event does, as far as what can go wrong there is the same.
 type sort string
 

@@ -26,17 +26,22 @@ func LoadNetwork(path string) (*libcni.NetworkConfigList, error) {
 
 func parseNetwork(b []byte) (*libcni.NetworkConfigList, error) {
 	var form struct {
-		Plugins json.RawMessage `json:"plugins"`
+		CNIVersion string          `json:"cniVersion"`
+		Name       string          `json:"name"`
+		Type       string          `json:"type"`
+		Plugins    json.RawMessage `json:"plugins"`
 	}
 	if err := json.Unmarshal(b, &form); err != nil {
 		return nil, err
 	}
-	if form.Plugins != nil {
-		return libcni.ConfListFromBytes(b)
+	if form.Plugins == nil && form.Type != "" {
+		var err error
+		b, err = json.Marshal(map[string]any{
+			"cniVersion": form.CNIVersion, "name": form.Name, "plugins": []json.RawMessage{b},
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	one, err := libcni.ConfFromBytes(b)
-	if err != nil {
-		return nil, err
-	}
-	return libcni.ConfListFromConf(one)
+	return libcni.NetworkConfFromBytes(b)
 }

@@ -105,18 +105,18 @@ func (n *node) raceRound(ctx context.Context, r Race, id string, c *RaceCount) e
 			c.say(err)
 		}
 	}
-	return n.settleRound(rt, before, err, c)
+	return n.settleRound(rt, before, err == nil, c)
 }
 
 // settleRound counts what a round has left, and removes the namespace as a
 // runtime does.
-func (n *node) settleRound(rt *libcni.RuntimeConf, before int, del error, c *RaceCount) error {
+func (n *node) settleRound(rt *libcni.RuntimeConf, before int, removed bool, c *RaceCount) error {
 	left, err := n.countLinks(rt.NetNS)
 	if err != nil {
 		return err
 	}
 	c.Links += left - before
-	if del != nil {
+	if !removed {
 		c.Namespaces++
 		return nil
 	}

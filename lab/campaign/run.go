@@ -32,7 +32,7 @@ func (s *setup) run(ctx context.Context, p cellPlan, m measure, n *node) (Cell, 
 		return cell, lost
 	}
 	j := newJudge(m)
-	now, e := n.look(c.broken, err)
+	now, e := n.look(c.broken, err == nil)
 	if e != nil {
 		return cell, e
 	}
@@ -43,7 +43,7 @@ func (s *setup) run(ctx context.Context, p cellPlan, m measure, n *node) (Cell, 
 	cell.Steps = append(cell.Steps, first)
 	for _, st := range c.after {
 		err := call(ctx, n, st)
-		now, e := n.look(st, err)
+		now, e := n.look(st, err == nil)
 		if e != nil {
 			return cell, e
 		}
@@ -69,13 +69,13 @@ func call(ctx context.Context, n *node, s step) error {
 }
 
 // look takes a picture where a step asks for one and has claimed success.
-func (n *node) look(s step, err error) (facts, error) {
-	if !s.look || err != nil {
+func (n *node) look(s step, succeeded bool) (facts, error) {
+	if !s.look || !succeeded {
 		return nil, nil
 	}
-	now, e := n.picture()
-	if e != nil {
-		return nil, fmt.Errorf("picture after %s: %w", s.name, e)
+	now, err := n.picture()
+	if err != nil {
+		return nil, fmt.Errorf("picture after %s: %w", s.name, err)
 	}
 	return now, nil
 }

@@ -56,15 +56,7 @@ func fileSort(e inject.Event) sort {
 	}
 	switch e.Call {
 	case "open", "openat", "openat2", "creat":
-		switch {
-		case param:
-			return sortParam
-		case e.Call == "creat" || e.Flags&(unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY) != 0:
-			return sortCreate
-		case e.Flags&unix.O_ACCMODE == unix.O_RDONLY && e.Flags&unix.O_TRUNC == 0:
-			return sortNone
-		}
-		return sortOpen
+		return openSort(e, param)
 	case "write", "writev", "pwrite64", "pwritev", "pwritev2", "copy_file_range", "sendfile":
 		if param {
 			return sortSetParam
@@ -74,19 +66,8 @@ func fileSort(e inject.Event) sort {
 		return sortPlace
 	case "unlink", "unlinkat", "rmdir":
 		return sortUnlink
-	case "flock":
-		switch {
-		case e.Flags&unix.LOCK_UN != 0:
-			return sortNone
-		case e.Flags&unix.LOCK_NB != 0:
-			return sortTryLock
-		}
-		return sortLock
-	case "fcntl":
-		if e.Flags == unix.F_SETLK || e.Flags == unix.F_OFD_SETLK {
-			return sortTryLock
-		}
-		return sortLock
+	case "flock", "fcntl":
+		return lockSort(e)
 	case "fsync", "fdatasync":
 		return sortSync
 	case "truncate", "ftruncate", "fallocate":
@@ -95,6 +76,32 @@ func fileSort(e inject.Event) sort {
 		return sortDevice
 	}
 	return sortMode // chmod, chown
+}
+
+func openSort(e inject.Event, param bool) sort {
+	switch {
+	case param:
+		return sortParam
+	case e.Call == "creat" || e.Flags&(unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY) != 0:
+		return sortCreate
+	case e.Flags&unix.O_ACCMODE == unix.O_RDONLY && e.Flags&unix.O_TRUNC == 0:
+		return sortNone
+	}
+	return sortOpen
+}
+
+func lockSort(e inject.Event) sort {
+	switch {
+	case e.Call == "fcntl":
+		if e.Flags == unix.F_SETLK || e.Flags == unix.F_OFD_SETLK {
+			return sortTryLock
+		}
+	case e.Flags&unix.LOCK_UN != 0:
+		return sortNone
+	case e.Flags&unix.LOCK_NB != 0:
+		return sortTryLock
+	}
+	return sortLock
 }
 
 // netlinkSort takes the first request that changes something, else the first.
