@@ -25,6 +25,10 @@ func content(i oracle.Item) string {
 	if i.Kind == "file" && strings.Contains(i.Value, " bytes, sha256 ") {
 		return "something"
 	}
+	if i.Kind == "nft" && (strings.HasPrefix(i.Name, "table ") || strings.HasPrefix(i.Name, "chain ")) {
+		i.Value, _, _ = strings.Cut(i.Value, "comment ")
+		return strings.TrimSpace(i.Value)
+	}
 	return i.Value
 }
 

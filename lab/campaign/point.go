@@ -26,10 +26,10 @@ func newNormaliser() *normaliser {
 		{`\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b`, `MAC`},
 		{`\b\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d)`, `TIME`},
 		{`\bfe80::[0-9a-f:]+`, `fe80::*`},
-		// Hashes of what is drawn; names with random ends: os.CreateTemp, interfaces.
+		{`\b(veth|tmp|dev)[0-9a-f]{4,}\b`, `$1*`},
+		// Hashes of what is drawn, and random ends, as os.CreateTemp makes them.
 		{`\b[0-9a-f]{12,}\b`, `*`},
 		{`\d{6,}`, `*`},
-		{`\b(veth|tmp|dev)[0-9a-f]{4,}\b`, `$1*`},
 	} {
 		n.rules = append(n.rules, rewrite{regexp.MustCompile(r.drawn), r.as})
 	}

@@ -8,6 +8,9 @@ func TestNormalise(t *testing.T) {
 	for in, want := range map[string]string{
 		"openat /proc/123/task/456/ns/net":                  "openat /proc/*/task/*/ns/net",
 		"route RTM_NEWLINK name=veth1a2b3c4d":               "route RTM_NEWLINK name=veth*",
+		"route RTM_NEWLINK name=veth12345678":               "route RTM_NEWLINK name=veth*",
+		"route RTM_NEWLINK name=veth8e123456":               "route RTM_NEWLINK name=veth*",
+		"openat /run/locks/1b5fcc4d4d23faac":                "openat /run/locks/*",
 		"route RTM_NEWLINK name=veth0":                      "route RTM_NEWLINK name=veth0",
 		"route RTM_NEWLINK mac=02:42:ac:11:00:02 up":        "route RTM_NEWLINK mac=MAC up",
 		"route RTM_NEWADDR fe80::42:acff:fe11:2/64":         "route RTM_NEWADDR fe80::*/64",
