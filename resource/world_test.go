@@ -96,11 +96,13 @@ func picture(t *testing.T, env Env) []string {
 				lines = append(lines, fmt.Sprint(side, " address ", names[a.Link], a.Prefix, a.Broadcast))
 			}
 		}
-		routes, err := ns.Routes(kernel.RouteFilter{AllTables: true, Type: kernel.RouteUnicast})
+		routes, err := ns.Routes(kernel.RouteFilter{AllTables: true})
 		noError(t, err)
 		for _, r := range routes {
-			if !r.Dst.Addr().IsLinkLocalUnicast() {
-				lines = append(lines, fmt.Sprint(side, " route ", names[r.Link], r.Dst, r.Gateway, r.Table, r.Metric))
+			// What is local, or for many, follows from addresses.
+			stated := r.Type == kernel.RouteUnicast || r.Type == kernel.RouteUnreachable || r.Type == kernel.RouteThrow
+			if stated && !r.Dst.Addr().IsLinkLocalUnicast() {
+				lines = append(lines, fmt.Sprint(side, " route ", r.Type, names[r.Link], r.Dst, r.Gateway, r.Table, r.Metric, r.Encap))
 			}
 		}
 	}
