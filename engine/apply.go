@@ -65,11 +65,9 @@ func (c *Call[E]) Facts(ctx context.Context, facts []Fact[E]) (map[string]json.R
 	found := make(map[string]json.RawMessage, len(facts))
 	for _, f := range facts {
 		if f.Lock() != "" {
-			lock, err := c.engine.Journal.Lock(ctx, c.lockOf(f), true)
-			if err != nil {
+			if err := c.lockFact(ctx, c.lockOf(f)); err != nil {
 				return nil, err
 			}
-			c.facts = append(c.facts, lock)
 		}
 		value, err := f.Find(ctx, c.env)
 		if err != nil {
@@ -80,6 +78,21 @@ func (c *Call[E]) Facts(ctx context.Context, facts []Fact[E]) (map[string]json.R
 		}
 	}
 	return found, c.entry.append(line{Facts: found})
+}
+
+// lockFact takes a lock, after its name is on disk: DEL takes the file away that
+// a crash leaves.
+func (c *Call[E]) lockFact(ctx context.Context, name string) error {
+	if err := c.entry.append(line{Lock: name}); err != nil {
+		return err
+	}
+	c.entry.locks = append(c.entry.locks, name)
+	lock, err := c.engine.Journal.Lock(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	c.facts = append(c.facts, lock)
+	return nil
 }
 
 // lockOf is the name of a fact's lock across attachments.
@@ -196,7 +209,7 @@ func (c *Call[E]) Rollback(ctx context.Context) error {
 	}
 	left := c.engine.remove(ctx, c.env, c.scope, made, c.entry)
 	if len(left) == 0 {
-		return c.entry.remove()
+		return c.engine.close(c.entry)
 	}
 	c.entry.Close()
 	return &RemainingError{Left: left}

@@ -358,6 +358,24 @@ func TestRule18FactsAreLockedUntilTheChosenIsMade(t *testing.T) {
 	n.wantClean(t)
 }
 
+// TestRule18LockFileOfADeadADD goes with its entry, whatever else has a lock.
+func TestRule18LockFileOfADeadADD(t *testing.T) {
+	t.Parallel()
+	n := testNode(t)
+	n.w.setScope("1", "alive")
+	call, err := n.begin(attach("c", "1"), nil)
+	if err == nil {
+		_, err = call.Facts(t.Context(), []Fact[env]{toyFact{value: 7}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	call.facts[0].Unlock() // as if it had died: the file stays
+	call.entry.Close()
+	n.mustDel(t, attach("c", "1"))
+	n.wantClean(t)
+}
+
 // scopedFact is a choice within the scope.
 type scopedFact struct{ toyFact }
 

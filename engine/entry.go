@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/fairlead-net/fairlead/attachment"
 )
 
@@ -55,6 +57,8 @@ type line struct {
 	Done bool            `json:"done,omitempty"`
 	// Undo says that removal began: what was done is in force no more.
 	Undo bool `json:"undo,omitempty"`
+	// Lock names a lock that is about to be taken, whose file a crash may leave.
+	Lock string `json:"lock,omitempty"`
 }
 
 // Entry is one plugin call's record, locked by whoever holds it.
@@ -64,6 +68,7 @@ type Entry struct {
 	Done   bool
 
 	records []record
+	locks   []string
 	name    string // within the attachment's directory: SEQ-PLUGIN-HASH
 	dir     string
 	file    *os.File
@@ -164,7 +169,7 @@ func (e *Entry) parse(data []byte) (whole int, err error) {
 	if whole == 0 {
 		return 0, errEmpty
 	}
-	e.records, e.Facts, e.Done = nil, nil, false
+	e.records, e.locks, e.Facts, e.Done = nil, nil, nil, false
 	for n, raw := range bytes.Split(data[:whole-1], []byte{'\n'}) {
 		if err := e.decodeLine(n, raw); err != nil {
 			return 0, fmt.Errorf("line %d: %w", n+1, err)
@@ -213,6 +218,8 @@ func (e *Entry) decodeLine(n int, raw []byte) error {
 		e.Done = true
 	case l.Undo:
 		e.Done = false
+	case l.Lock != "":
+		e.locks = append(e.locks, l.Lock)
 	default:
 		return fmt.Errorf("%w: unexpected line", ErrUnreadable)
 	}
@@ -229,9 +236,18 @@ func (e *Entry) remove() error {
 	if err := os.Remove(e.file.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove journal entry: %w", err)
 	}
-	// Other entries of this attachment keep the directory; that is no error.
-	_ = os.Remove(e.dir)
-	return nil
+	return rmdirEmpty(e.dir)
+}
+
+// rmdirEmpty removes a directory; that others have something in it, or that it
+// is gone, is no error.
+func rmdirEmpty(dir string) error {
+	err := retryEINTR(func() error { return unix.Rmdir(dir) })
+	switch {
+	case err == nil, errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST):
+		return nil
+	}
+	return fmt.Errorf("remove directory %s: %w", dir, err)
 }
 
 // Close lets go of the entry and leaves it on the disk. A second call does

@@ -74,7 +74,7 @@ func (j *Journal) Begin(ctx context.Context, h Header, judge func(*Entry) Verdic
 		entry, leftover, err = j.beginIn(ctx, dir.f, h, judge)
 		if err != nil {
 			// A directory that we made for nothing; one in use is not empty.
-			_ = os.Remove(dir.f.Name())
+			err = errors.Join(err, rmdirEmpty(dir.f.Name()))
 		}
 		dir.Unlock()
 		if !errors.Is(err, errAgain) {
@@ -147,8 +147,7 @@ func (j *Journal) Take(ctx context.Context, id attachment.ID, plugin, hash strin
 		}
 		if name == "" {
 			// A crash between making it and the entry leaves it empty.
-			_ = os.Remove(dir)
-			return nil, nil
+			return nil, rmdirEmpty(dir)
 		}
 		e, err := openLocked(ctx, dir, name)
 		if err != nil {

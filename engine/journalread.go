@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/fairlead-net/fairlead/attachment"
 )
 
@@ -78,7 +76,7 @@ func (j *Journal) dropEmpty() error {
 		}
 		// One that has entries stays, and one that was taken away under an ADD
 		// is made again by it.
-		_ = unix.Rmdir(dir)
+		errs = append(errs, rmdirEmpty(dir))
 	}
 	return errors.Join(errs...)
 }

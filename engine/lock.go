@@ -29,7 +29,7 @@ func (l *Lock) Unlock() {
 // drop lets go of a lock that is held exclusively, and of its file: whoever
 // waits for it notices, and makes another.
 func (l *Lock) drop() {
-	// A file that stays costs an inode and means nothing.
+	// A file that stays means nothing; DEL knows of it.
 	_ = os.Remove(l.f.Name())
 	l.Unlock()
 }

@@ -27,6 +27,17 @@ func (e *Engine[E]) RemoveEntry(ctx context.Context, entry *Entry) error {
 	if left := e.remove(ctx, env, scope, list, entry); len(left) > 0 {
 		return &RemainingError{Left: left}
 	}
+	return e.close(entry)
+}
+
+// close ends an entry of which nothing is left.
+func (e *Engine[E]) close(entry *Entry) error {
+	for _, name := range entry.locks {
+		if err := e.Journal.dropFree(name); err != nil {
+			entry.Close()
+			return err
+		}
+	}
 	return entry.remove()
 }
 

@@ -61,7 +61,7 @@ func (j *Journal) Lock(ctx context.Context, name string, exclusive bool) (*Lock,
 		}
 		lock, err := flock(ctx, f, how)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, errors.Join(fmt.Errorf("%s: %w", name, err), j.dropFree(name))
 		}
 		same, err := stillAt(f, path)
 		if same && err == nil {
@@ -72,6 +72,34 @@ func (j *Journal) Lock(ctx context.Context, name string, exclusive bool) (*Lock,
 			return nil, err
 		}
 	}
+}
+
+// dropFree removes the file of a lock that nobody holds, if nobody uses what it
+// guards.
+func (j *Journal) dropFree(name string) error {
+	path := filepath.Join(j.root, "locks", attachment.Digest(name))
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open lock of %s: %w", name, err)
+	}
+	err = flockNow(f, unix.LOCK_EX)
+	if err != nil {
+		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil // who has it lets go of it
+		}
+		return fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	lock := &Lock{f}
+	defer lock.Unlock()
+	same, err := stillAt(f, path)
+	if err != nil || !same {
+		return err
+	}
+	return j.tidy(name)
 }
 
 // dropLock removes the file of a lock that is held exclusively: whoever waits
