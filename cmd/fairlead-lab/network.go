@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,19 +41,21 @@ func (n *network) options(path string) (o campaign.Options, err error) {
 			return o, err
 		}
 	}
-	o.Plugins = joinList(dirs)
+	o.Plugins = strings.Join(dirs, string(os.PathListSeparator))
 	o.Prepare, o.Suite, o.Lab = n.prepare, n.suite, version
 	o.List, err = campaign.LoadNetwork(path)
 	return o, err
 }
 
-func joinList(dirs []string) string {
-	all := ""
-	for i, d := range dirs {
-		if i > 0 {
-			all += string(os.PathListSeparator)
+// verbs reads names of verbs.
+func verbs(names []string) ([]string, error) {
+	var all []string
+	for _, name := range names {
+		v := strings.ToUpper(name)
+		if !slices.Contains(campaign.Verbs(), v) {
+			return nil, usagef("%q is none of the verbs %s", name, strings.Join(campaign.Verbs(), ", "))
 		}
-		all += d
+		all = append(all, v)
 	}
-	return all
+	return all, nil
 }

@@ -89,11 +89,9 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if f.resume && f.out == "" {
 		return usagef("--resume goes on with what is in --out")
 	}
-	for i, v := range f.verbs {
-		f.verbs[i] = strings.ToUpper(v)
-		if !contains(campaign.Verbs(), f.verbs[i]) {
-			return usagef("--verbs: %q is none of %s", v, strings.Join(campaign.Verbs(), ", "))
-		}
+	var err error
+	if f.verbs, err = verbs(f.verbs); err != nil {
+		return err
 	}
 	var all []campaign.Result
 	for _, path := range args {
@@ -193,13 +191,4 @@ func outcome(s campaign.Step) string {
 		return s.Error
 	}
 	return "success"
-}
-
-func contains(all []string, one string) bool {
-	for _, a := range all {
-		if a == one {
-			return true
-		}
-	}
-	return false
 }

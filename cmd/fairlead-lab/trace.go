@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,7 @@ import (
 
 func traceCommand() *cobra.Command {
 	var n network
-	var verbs []string
+	var only []string
 	var points bool
 	c := &cobra.Command{
 		Use:   "trace CONFLIST --plugins DIR",
@@ -32,8 +31,8 @@ With --points it prints the points by their names, as --point of run takes them.
 			if err != nil {
 				return err
 			}
-			for _, v := range verbs {
-				o.Verbs = append(o.Verbs, strings.ToUpper(v))
+			if o.Verbs, err = verbs(only); err != nil {
+				return err
 			}
 			r, err := campaign.Survey(cmd.Context(), o)
 			if err != nil {
@@ -46,7 +45,7 @@ With --points it prints the points by their names, as --point of run takes them.
 		},
 	}
 	n.flags(c)
-	c.Flags().StringSliceVar(&verbs, "verb", nil, "only these of ADD, DEL, CHECK, GC")
+	c.Flags().StringSliceVar(&only, "verb", nil, "only these of ADD, DEL, CHECK, GC")
 	c.Flags().BoolVar(&points, "points", false, "print the names of the points")
 	return c
 }

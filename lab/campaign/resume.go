@@ -2,9 +2,9 @@ package campaign
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,9 +13,10 @@ import (
 // ErrOther says that a directory has the result of another campaign.
 var ErrOther = errors.New("another campaign's result")
 
-// resume takes over from a result that was begun: which cells need not be run.
-// Points are matched by their names: what the plugins are is the user's business,
-// but the points must be the same.
+// resume takes over from a result that was begun: the cells that need not be run
+// again, which are then all that the directory has. They are found by the names
+// of their points: some are not there each time, so that the numbers differ.
+// Whether the plugins are the same is the user's business.
 func resume(dir string, r Result) ([]Cell, error) {
 	old, err := Read(dir)
 	if errors.Is(err, ErrNoResult) {
@@ -27,28 +28,36 @@ func resume(dir string, r Result) ([]Cell, error) {
 	if old.Conflist != r.Conflist || !bytes.Equal(compact(old.List), compact(r.List)) {
 		return nil, fmt.Errorf("%s: %w, of network %s", dir, ErrOther, old.Conflist)
 	}
-	if !slices.Equal(old.Points, r.Points) {
-		return nil, fmt.Errorf("%s: %w: its points are not those that the plugins have now", dir, ErrOther)
+	number := map[Point]int{}
+	for i, p := range r.Points {
+		number[p] = i
 	}
-	if err := wholeLines(filepath.Join(dir, cellsFile)); err != nil {
-		return nil, err
+	var cells []Cell
+	for _, c := range old.Cells {
+		if c.Point < 0 || c.Point >= len(old.Points) {
+			return nil, fmt.Errorf("%s: a cell of point %d, and there are %d", dir, c.Point, len(old.Points))
+		}
+		if n, ok := number[old.Points[c.Point]]; ok {
+			c.Point = n
+			cells = append(cells, c)
+		}
 	}
-	return old.Cells, nil
+	return cells, writeCells(filepath.Join(dir, cellsFile), cells)
 }
 
-// wholeLines cuts off what was not written to its end.
-func wholeLines(path string) error {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// writeCells writes a whole file of cells.
+func writeCells(path string, cells []Cell) error {
+	var b bytes.Buffer
+	encode := json.NewEncoder(&b) // one a line
+	for _, c := range cells {
+		if err := encode.Encode(c); err != nil {
+			return fmt.Errorf("cells: %w", err)
+		}
 	}
-	if err == nil {
-		err = os.Truncate(path, int64(bytes.LastIndexByte(b, '\n')+1))
-	}
-	if err != nil {
+	if err := os.WriteFile(path+".new", b.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("cells: %w", err)
 	}
-	return nil
+	return os.Rename(path+".new", path)
 }
 
 // without leaves out the cells that have been run. One that was not reached is

@@ -67,12 +67,9 @@ func TestResumeOfAnother(t *testing.T) {
 	if err := k.close(r); err != nil {
 		t.Fatal(err)
 	}
-	for name, other := range map[string]Result{
-		"network": {Conflist: "net", List: []byte(`{"a":1}`), Points: points},
-		"points":  {Conflist: "net", List: []byte(`{}`), Points: points[1:]},
-	} {
+	for _, other := range []Result{{Conflist: "net", List: []byte(`{"a":1}`)}, {Conflist: "other", List: []byte(`{}`)}} {
 		if _, _, err := o.open(other); !errors.Is(err, ErrOther) {
-			t.Errorf("another %s: %v", name, err)
+			t.Errorf("%+v: %v", other, err)
 		}
 	}
 	o.Resume = false
@@ -81,6 +78,37 @@ func TestResumeOfAnother(t *testing.T) {
 	}
 	if err := k.close(Result{Conflist: "other"}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestResumeWithOtherNumbers: points that are not there any more, or new ones,
+// move the others; their cells stay theirs.
+func TestResumeWithOtherNumbers(t *testing.T) {
+	t.Parallel()
+	points, _ := somePlan(5)
+	r := Result{Conflist: "net", List: []byte(`{}`), Points: points, Faults: []string{"EIO"}}
+	o := Options{Out: t.TempDir(), Resume: true}
+	k, _, err := o.open(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, 1, 4} {
+		if err := k.write(Cell{Point: n, Fault: "EIO", Verdict: Clean}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := k.close(r); err != nil {
+		t.Fatal(err)
+	}
+	r.Points = append(points[1:5:5], Point{Verb: verbGC, Text: "new"})
+	for range 2 {
+		k, done, err := o.open(r)
+		if err != nil || len(done) != 2 || done[0].Point != 0 || done[1].Point != 3 {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		if err := k.close(r); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
