@@ -84,7 +84,7 @@ func TestCompareReadsWhatRunKeeps(t *testing.T) {
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
 	out, err := execute("compare", dir, dir, "--page", page)
-	if err != nil || !strings.Contains(out, "net") {
+	if err != nil || !strings.Contains(out, "here (second)") {
 		t.Errorf("%q, %v", out, err)
 	}
 	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b, []byte("<html")) {
