@@ -65,7 +65,7 @@ func (d *delegate) request(verb Verb, config []byte) *Request {
 // Create is ADD. When that fails the delegate hears DEL at once, since it may
 // have done half (spec 34). One in this process has undone that itself, or says
 // what remains.
-func (d *delegate) Create(ctx context.Context, _ resource.Env) error {
+func (d *delegate) Create(ctx context.Context, env resource.Env) error {
 	path, err := d.caller.find(d.Type, "")
 	if err != nil {
 		return err
@@ -80,13 +80,27 @@ func (d *delegate) Create(ctx context.Context, _ resource.Env) error {
 			}
 			return err
 		}
-		if delErr := d.del(ctx); delErr != nil {
-			return engine.Partial(errors.Join(err, delErr))
+		delErr := d.del(ctx)
+		if delErr == nil {
+			return err
 		}
-		return err
+		if err = errors.Join(err, delErr); d.unmoved(env) {
+			return err
+		}
+		return engine.Partial(err)
 	}
 	d.result = result
 	return nil
+}
+
+// unmoved tells that what the delegate was to move is known to be where it was:
+// there is nothing to bring back.
+func (d *delegate) unmoved(env resource.Env) bool {
+	if d.Moves == nil {
+		return false
+	}
+	home, err := d.Moves.GuestHome(env)
+	return home && err == nil
 }
 
 // Observe is CHECK: the delegate's own answer is passed on (spec 20).

@@ -170,6 +170,12 @@ func (v *Veth) another(alias string) bool {
 // in the other's namespace.
 func peers(a, b kernel.Link) bool { return a.Parent == b.Index && b.Parent == a.Index }
 
+// GuestHome tells whether the guest's end is on the host, where it was made.
+func (v *Veth) GuestHome(env Env) (bool, error) {
+	host, err := v.findHost(env)
+	return err == nil && host != nil && host.ParentNetnsID == nil, err
+}
+
 // GuestGone tells whether the guest's end, which another was to move, is proven
 // gone: with the pair, or with the container's namespace.
 func (v *Veth) GuestGone(env Env) (bool, error) {

@@ -43,7 +43,15 @@ func TestPassingVeth(t *testing.T) {
 		}
 	}
 	gone(false)
+	home := func(want bool) {
+		t.Helper()
+		if got, err := v.GuestHome(env); got != want || err != nil {
+			t.Errorf("the guest's end is at home: %v, %v; want %v", got, err, want)
+		}
+	}
+	home(true)
 	moveGuest(t, env, v)
+	home(false)
 	wantState(t, env, journaled(t, v), engine.IsPresent)
 	gone(false)
 	without := Env{Host: env.Host}
@@ -62,6 +70,7 @@ func TestPassingVeth(t *testing.T) {
 	}
 	noError(t, v.Remove(ctx, env))
 	gone(true)
+	home(false)
 	wantPicture(t, env, before)
 }
 
