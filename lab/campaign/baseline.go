@@ -121,7 +121,7 @@ func (b *baseline) merge(h *hearer) {
 		return true
 	})
 	if len(unsteady) > 0 {
-		b.notes = append(b.notes, "not the same each time, and left out: "+strings.Join(unsteady, "; "))
+		b.notes = append(b.notes, b.verb+": not the same each time, and left out: "+strings.Join(unsteady, "; "))
 	}
 }
 
@@ -144,11 +144,14 @@ func hasChildren(events []heard) map[string]bool {
 // settle says what the calls without fault leave.
 func (b *baseline) settle() {
 	for _, group := range []string{verbDel, verbGC} {
+		var left []string
 		for _, k := range b.measure.rest[group].sorted() {
-			if _, ok := b.measure.before[k]; ok {
-				continue
+			if _, ok := b.measure.before[k]; !ok {
+				left = append(left, k.String())
 			}
-			b.notes = append(b.notes, fmt.Sprintf("%s: a clean %s leaves %s", b.verb, group, k))
+		}
+		if len(left) > 0 {
+			b.notes = append(b.notes, fmt.Sprintf("after a clean %s stays: %s", group, strings.Join(left, "; ")))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/invoke"
+	cniversion "github.com/containernetworking/cni/pkg/version"
 	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-net/fairlead/lab/host"
@@ -120,11 +121,19 @@ func (s *setup) survey(ctx context.Context, o Options) (Result, []cellPlan, map[
 		if len(o.Verbs) > 0 && !slices.Contains(o.Verbs, verb) {
 			continue
 		}
+		if since := since(verb); !atLeast(o.List.CNIVersion, since) {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: plugins know it from CNI %s on, and the network is of %s", verb, since, o.List.CNIVersion))
+			continue
+		}
 		b, err := s.baseline(ctx, verb)
 		if err != nil {
 			return r, nil, nil, err
 		}
-		r.Notes = append(r.Notes, b.notes...)
+		for _, note := range b.notes {
+			if !slices.Contains(r.Notes, note) {
+				r.Notes = append(r.Notes, note)
+			}
+		}
 		r.Traces = append(r.Traces, b.events(len(r.Points)))
 		r.Points = append(r.Points, b.points...)
 		for p, at := range b.places {
@@ -145,6 +154,23 @@ func (s *setup) survey(ctx context.Context, o Options) (Result, []cellPlan, map[
 		}
 	}
 	return r, cells, measures, nil
+}
+
+// since is the version of CNI that brought a verb.
+func since(verb string) string {
+	switch verb {
+	case verbCheck:
+		return "0.4.0"
+	case verbGC:
+		return "1.1.0"
+	}
+	return "0.1.0"
+}
+
+// atLeast is true too for a version that can't be read: the plugins refuse it.
+func atLeast(version, least string) bool {
+	ok, err := cniversion.GreaterThanOrEqualTo(version, least)
+	return ok || err != nil
 }
 
 // events are the trace, with the numbers of its points from first on.
