@@ -14,18 +14,18 @@ func conf(vpc, attachment string, pairs ...any) host.Config {
 	}.With(pairs...)
 }
 
-// static gives addresses, each with the first of its network as gateway.
-func static(addresses ...string) map[string]any {
+// addresses are given by static, each with the first of its network as gateway.
+func addresses(all ...string) map[string]any {
 	var list, routes []any
-	for _, a := range addresses {
+	for _, a := range all {
 		gateway, _, _ := strings.Cut(a, "/")
-		sep, all := ".", "0.0.0.0/0"
+		sep, dst := ".", "0.0.0.0/0"
 		if strings.Contains(a, ":") {
-			sep, all = ":", "::/0"
+			sep, dst = ":", "::/0"
 		}
 		gateway = gateway[:strings.LastIndex(gateway, sep)+1] + "1"
 		list = append(list, map[string]any{"address": a, "gateway": gateway})
-		routes = append(routes, map[string]any{"dst": all})
+		routes = append(routes, map[string]any{"dst": dst})
 	}
 	return map[string]any{"type": "static", "addresses": list, "routes": routes}
 }

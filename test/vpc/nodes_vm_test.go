@@ -55,7 +55,7 @@ func (n *node) v6(last int) string { return fmt.Sprintf("fd00:1:%d::%d", n.n, la
 // config is an attachment that reaches the other node.
 func (n *node) config(vpc, mode string, last int) host.Config {
 	return conf(vpc, fmt.Sprintf("%s-%d", mode, last), "mode", mode,
-		"ipam", static(n.v4(last)+"/24", n.v6(last)+"/64"),
+		"ipam", addresses(n.v4(last)+"/24", n.v6(last)+"/64"),
 		"srv6", map[string]any{
 			"locator": n.locator(), "function": number(vpc),
 			"remotes": []any{
