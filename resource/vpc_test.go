@@ -13,7 +13,7 @@ import (
 // passingVeth has its guest's end on the host, until another moves it.
 func passingVeth() *Veth {
 	v := testVeth()
-	v.Passing = string(testID.Owner().GuestVeth())
+	v.Passing = testID.Owner().GuestVeth()
 	return v
 }
 

@@ -338,7 +338,7 @@ func TestRouteOfAnEarlierContainer(t *testing.T) {
 	pair := func(container, name string) *Veth {
 		id := attachment.ID{Network: "net", Container: container, IfName: "eth0"}
 		v := NewVeth(id)
-		v.Alias, v.VRF, v.Passing = id.AliasIn("blue", name), "vpc-blue", string(id.Owner().GuestVeth())
+		v.Alias, v.VRF, v.Passing = id.AliasIn("blue", name), "vpc-blue", id.Owner().GuestVeth()
 		made(t, env, v)
 		up := true
 		noError(t, env.Host.SetLink(link(t, env.Host, v.Passing).Index, kernel.LinkChange{Up: &up}))

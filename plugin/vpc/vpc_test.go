@@ -113,7 +113,7 @@ func TestRule24Delegates(t *testing.T) {
 			want := map[string]any{
 				"cniVersion": "1.1.0", "name": "net", "type": "host-device", "vpc": "blue", "attachment": "a1", "mode": "veth",
 				"runtimeConfig": map[string]any{"mac": "x"}, "table": 4294967295.0, "madeByCaller": true,
-				"device": string(req.ID().Owner().GuestVeth()),
+				"device": req.ID().Owner().GuestVeth(),
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
