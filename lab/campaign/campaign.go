@@ -49,6 +49,9 @@ type setup struct {
 	furniture [][]string
 	norm      *normaliser
 	traces    bool
+	// alone: the network can't have two containers at a time, as one that has a
+	// device moved into it.
+	alone bool
 }
 
 func (o Options) setup() (*setup, error) {
@@ -272,7 +275,7 @@ func kernelName() string {
 	if unix.Uname(&u) != nil {
 		return ""
 	}
-	return "Linux " + unix.ByteSliceToString(u.Release[:]) + " " + unix.ByteSliceToString(u.Machine[:])
+	return unix.ByteSliceToString(u.Release[:]) + " " + unix.ByteSliceToString(u.Machine[:])
 }
 
 // compact is JSON without spaces; as it is, if it is none.

@@ -22,7 +22,7 @@ func (j *judge) step(s step, broken bool, err error, now facts) Step {
 	}
 	if err != nil {
 		out.Error = err.Error()
-		if !broken && !s.fails {
+		if !broken && !s.fails && j.measure.flaws[s.name] == nil {
 			find(Damage, s.name+" fails, without fault: "+err.Error())
 		}
 	}

@@ -102,6 +102,7 @@ type measure struct {
 	rest   map[string]facts // what is there after calls that take away, by their verb; before is in it
 	kept   facts            // what of before is there after all of these
 	added  facts            // what each ADD makes
+	flaws  map[string]error // steps that fail without fault
 }
 
 // start takes in what was there before.

@@ -21,7 +21,7 @@ type cellPlan struct {
 func (s *setup) run(ctx context.Context, p cellPlan, m measure, n *node) (Cell, error) {
 	begun := time.Now()
 	cell := Cell{Point: p.point, Fault: p.fault.Name}
-	c := courseOf(p.at.Verb, p.fault.gone)
+	c := s.courseOf(p.at.Verb, p.fault.gone)
 	if err := c.prepare(ctx, n); err != nil {
 		return cell, err
 	}
