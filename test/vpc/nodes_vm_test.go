@@ -10,47 +10,10 @@ import (
 	"github.com/fairlead-net/fairlead/test/host"
 )
 
-// A node is a host with a way to the other node.
-type node struct {
-	*host.Host
-	n     int
-	other *node
-}
-
-// twoNodes are joined by a cable, and know the way to each other's locator.
-// Behind the first there is the world.
-func twoNodes(t *testing.T) [2]*node {
-	t.Helper()
-	one, two := &node{Host: host.New(t), n: 1}, &node{Host: host.New(t), n: 2}
-	one.other, two.other = two, one
-	one.MustRun("ip", "link", "add", "ens5", "type", "veth", "peer", "name", "far")
-	one.MustRun("ip", "link", "set", "far", "netns", two.NetnsPath())
-	two.MustRun("ip", "link", "set", "far", "name", "ens5")
-	for _, n := range []*node{one, two} {
-		n.MustRun("ip", "link", "set", "lo", "up")
-		n.MustRun("ip", "link", "set", "ens5", "up")
-		n.MustRun("ip", "address", "add", n.address()+"/64", "dev", "ens5", "nodad")
-		n.MustRun("ip", "address", "add", fmt.Sprintf("192.0.2.%d/24", n.n), "dev", "ens5")
-	}
-	for _, n := range []*node{one, two} {
-		n.MustRun("ip", "route", "add", n.other.locator(), "via", n.other.address())
-		n.MustRun("ip", "route", "add", "default", "via", fmt.Sprintf("192.0.2.%d", n.other.n))
-		n.MustRun("ip", "-6", "route", "add", "default", "via", n.other.address())
-	}
-	return [2]*node{one, two}
-}
-
-func (n *node) address() string { return fmt.Sprintf("2001:db8::%d", n.n) }
-func (n *node) locator() string { return fmt.Sprintf("fc00:0:%d::/48", n.n) }
-
 // number of each VPC in its segments.
 func number(vpc string) int { return map[string]int{"blue": 1, "red": 2}[vpc] }
 
 func (n *node) segment(vpc string) string { return fmt.Sprintf("fc00:0:%d:0:%d::", n.n, number(vpc)) }
-
-// v4 and v6 are the addresses of an attachment: the same in every VPC.
-func (n *node) v4(last int) string { return fmt.Sprintf("10.1.%d.%d", n.n, last) }
-func (n *node) v6(last int) string { return fmt.Sprintf("fd00:1:%d::%d", n.n, last) }
 
 // config is an attachment that reaches the other node.
 func (n *node) config(vpc, mode string, last int) host.Config {

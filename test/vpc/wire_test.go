@@ -1,5 +1,3 @@
-//go:build vmtest
-
 package vpc
 
 import (
