@@ -162,7 +162,7 @@ func (c *Call[E]) createSort(ctx context.Context, r Resource[E]) error {
 	case Restored[E]:
 		return c.engine.createRestored(ctx, c.env, r, c.thing(r), c.entry)
 	default:
-		return r.Create(ctx, c.env)
+		return c.engine.guarded(ctx, r, func() error { return r.Create(ctx, c.env) })
 	}
 }
 

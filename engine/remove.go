@@ -184,7 +184,7 @@ func (run *removal[E]) removeNow(ctx context.Context, i int) {
 	case Restored[E]:
 		err = run.engine.removeRestored(ctx, run.env, r, run.thing(r), run.entry)
 	default:
-		err = r.Remove(ctx, run.env)
+		err = run.engine.guarded(ctx, r, func() error { return r.Remove(ctx, run.env) })
 	}
 	if err != nil {
 		run.fail(i, err)

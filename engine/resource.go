@@ -101,6 +101,11 @@ type Restored[E any] interface {
 // the operator's word (gc --unused) does.
 type Ensured interface{ Ensured() }
 
+// Guarded is an exclusive thing that may pass from one attachment to another:
+// its Create and its Remove, which look whose it is and act upon that, are
+// called under the lock that Guard names.
+type Guarded interface{ Guard() string }
+
 // Amender is a resource that changes what an earlier one of the same
 // attachment made (an MTU, the table of a route). CHECK folds it in: it
 // compares with what Amend returns instead (rule 14).

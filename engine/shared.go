@@ -17,6 +17,20 @@ func (e *Engine[E]) alone(ctx context.Context, thing string, f func() error) err
 	return errors.Join(f(), e.Journal.tidy(thing))
 }
 
+// guarded runs f under the lock that r asks for, if it does.
+func (e *Engine[E]) guarded(ctx context.Context, r Resource[E], f func() error) error {
+	g, ok := r.(Guarded)
+	if !ok || e.Journal == nil || g.Guard() == "" {
+		return f()
+	}
+	lock, err := e.Journal.Lock(ctx, g.Guard(), true)
+	if err != nil {
+		return err
+	}
+	defer lock.drop()
+	return f()
+}
+
 // createShared registers the use and makes the thing if absent, both under the
 // shared lock, so that nobody removes it in between (rule 18).
 func (e *Engine[E]) createShared(ctx context.Context, env E, r Shared[E], thing string, entry *Entry) error {

@@ -205,6 +205,9 @@ func (t *Tap) find(ns *kernel.Namespace) (*kernel.Link, error) {
 	if owner, marked := attachment.OwnerOfAlias(link.Alias); marked && owner != t.Owner {
 		return nil, nil
 	}
+	if t.VRF != "" && link.Alias != "" && !t.marked(link) {
+		return nil, nil // a stranger's, on the host
+	}
 	return &link, nil
 }
 

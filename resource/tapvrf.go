@@ -27,6 +27,20 @@ func NewVPCTap(id attachment.ID, vpc, name string) *Tap {
 	}
 }
 
+// Guard is held while it is decided whose the device is: a late DEL must not
+// come between the look at the mark and a claim.
+func (t *Tap) Guard() string {
+	if t.VRF == "" {
+		return ""
+	}
+	return tapGuard(t.Name)
+}
+
+// Guard is that of the device.
+func (c *TapClaim) Guard() string { return tapGuard(c.Link) }
+
+func tapGuard(name string) string { return "tap " + name }
+
 // reattach takes the device that is there, if it is the attachment's of an
 // earlier container, or one that a crash left unmarked, and is as asked for.
 func (t *Tap) reattach(ns *kernel.Namespace, change kernel.LinkChange, exists error) error {
@@ -78,6 +92,8 @@ type TapClaim struct {
 	// Keep are the addresses and the routes that belong on it.
 	Keep []netip.Prefix `json:"keep,omitempty"`
 }
+
+var _, _ engine.Guarded = (*Tap)(nil), (*TapClaim)(nil)
 
 func (c *TapClaim) Kind() string { return "tap-claim.1" }
 func (c *TapClaim) Key() string  { return c.key() }

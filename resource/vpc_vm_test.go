@@ -322,6 +322,8 @@ func TestTapOfOthers(t *testing.T) {
 	if err := p.Create(ctx, env); !engine.IsConflict(err) {
 		t.Errorf("someone's: %v", err)
 	}
+	noError(t, p.Remove(ctx, env))
+	link(t, env.Host, p.Name)
 	alias = ""
 	noError(t, env.Host.SetLink(link(t, env.Host, p.Name).Index, kernel.LinkChange{Alias: &alias}))
 	made(t, env, p) // a crash left it unmarked

@@ -101,6 +101,13 @@ func TestTwoNodesTwoVPCs(t *testing.T) {
 			}
 		}
 	}
+	// Nor is there a way to the other VPC's segments.
+	if out, err := nodes[0].Command("ip", "-6", "route", "get", nodes[1].segment("red"), "vrf", "vpc-blue").Output(); err == nil {
+		t.Errorf("blue has a way to a segment of red: %s", out)
+	}
+	if out, err := nodes[0].Command("ip", "-6", "route", "get", nodes[1].segment("blue"), "vrf", "vpc-blue").Output(); err != nil {
+		t.Errorf("blue has no way to its own segment: %v: %s", err, out)
+	}
 	wire.saw(t, nodes[0].address(), nodes[1].segment("blue"), nodes[0].v4(5), nodes[1].v4(5))
 	wire.saw(t, nodes[0].address(), nodes[1].segment("blue"), nodes[0].v6(5), nodes[1].v6(5))
 	wire.saw(t, nodes[1].address(), nodes[0].segment("red"), nodes[1].v4(6), nodes[0].v4(6))
