@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -85,9 +86,18 @@ func removesDir(e inject.Event) bool {
 	return e.Call == "rmdir" || e.Flags&unix.AT_REMOVEDIR != 0
 }
 
-// furnished tells whether a link of the host was there before the network.
+// furnished tells whether a link was there before the network: on the host, or
+// moved from there.
 func (n *node) furnished(ns *kernel.Namespace, l kernel.Link) bool {
-	return ns.Path() == n.NetnsPath() && n.born[l.Index]
+	if _, ok := n.born[l.Index]; ok && ns.Path() == n.NetnsPath() {
+		return true
+	}
+	for _, was := range n.born {
+		if was.Kind == l.Kind && len(was.MAC) > 0 && bytes.Equal(was.MAC, l.MAC) {
+			return true
+		}
+	}
+	return false
 }
 
 // Where messages of rtnetlink have the interface they are about.

@@ -29,7 +29,7 @@ func (j *judge) step(s step, broken bool, err error, now facts) Step {
 	if now == nil {
 		return out
 	}
-	find(Damage, j.measure.damaged(now)...)
+	find(Damage, j.measure.damaged(s.claim, now)...)
 	switch {
 	case err != nil:
 	case s.claim == claimRemoved && broken:

@@ -60,6 +60,26 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestMovedDevice is not on the host while the container has it.
+func TestMovedDevice(t *testing.T) {
+	t.Parallel()
+	m := measure{rest: map[string]facts{}, flaws: map[string]error{"DEL again": errors.New("no such link")}}
+	m.start(world("host link nic0 up"))
+	m.see(step{verb: verbAdd, claim: claimAdded}, world("c link eth0 up"))
+	m.see(step{verb: verbDel, claim: claimRemoved}, world("host link nic0 up"))
+	add, del := step{verb: verbAdd, claim: claimAdded}, step{verb: verbDel, claim: claimRemoved}
+	j := newJudge(m)
+	if got := j.step(add, true, nil, world("c link eth0 up")); len(got.Found) > 0 {
+		t.Errorf("after ADD: %v", got.Found)
+	}
+	if got := j.step(step{name: "DEL again", claim: claimRemoved}, false, errors.New("no such link"), nil); len(got.Found) > 0 || got.Error == "" {
+		t.Errorf("what always fails: %+v", got)
+	}
+	if got := j.step(del, false, nil, world()); len(got.Found) != 1 || got.Found[0].Verdict != Damage {
+		t.Errorf("after DEL: %v", got.Found)
+	}
+}
+
 func TestFindingsAreToldOnce(t *testing.T) {
 	t.Parallel()
 	j := newJudge(of())

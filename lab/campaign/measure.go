@@ -145,14 +145,19 @@ func (m measure) left(verb string, now facts) []string {
 }
 
 // damaged finds what was there before and is gone or changed, otherwise than by
-// calls without fault.
-func (m measure) damaged(now facts) []string {
+// calls without fault. While a network is there it may have something of the
+// host's: a device that is in the container.
+func (m measure) damaged(c claim, now facts) []string {
 	var all []string
 	for _, k := range m.kept.sorted() {
+		least := m.kept[k].count
+		if c != claimRemoved {
+			least = min(least, m.added[k].count)
+		}
 		switch is := now[k]; {
-		case is.count < m.kept[k].count:
+		case is.count < least:
 			all = append(all, tell("gone", k, m.before[k]))
-		case !is.like(k, m.kept[k].with(m.added[k])):
+		case is.count > 0 && !is.like(k, m.kept[k].with(m.added[k])):
 			all = append(all, tell("changed", k, is)+", was "+m.before[k].String())
 		}
 	}

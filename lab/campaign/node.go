@@ -38,7 +38,7 @@ type node struct {
 	runner  *runner
 	cache   string // of libcni
 	spaces  map[uint64]*kernel.Namespace
-	born    map[int]bool // links of the host that are no network's, by index
+	born    map[int]kernel.Link // links of the host that are no network's, by index
 	subject *libcni.RuntimeConf
 	looking oracle.Options
 }
@@ -83,14 +83,14 @@ func (n *node) furnish(s *setup) error {
 
 // remember notes the links that the host has.
 func (n *node) remember() error {
-	n.born = map[int]bool{}
+	n.born = map[int]kernel.Link{}
 	for _, ns := range n.spaces {
 		links, err := ns.Links()
 		if err != nil {
 			return fmt.Errorf("links of the host: %w", err)
 		}
 		for _, l := range links {
-			n.born[l.Index] = true
+			n.born[l.Index] = l
 		}
 	}
 	return nil
