@@ -37,7 +37,7 @@ demo: build ## two containers on a bridge: made, checked, removed (as root)
 
 .PHONY: test
 test: root deps ## the whole ladder (as root; installs what it needs)
-	test/ladder fmt tidy build cross lint unit conformance vmtest
+	test/ladder fmt tidy build cross lint unit conformance campaign-short vmtest
 
 .PHONY: deps
 deps: ## install the Debian packages that the tests need
@@ -99,6 +99,27 @@ endif
 .PHONY: race
 race: ## a teardown raced 200 times, beside the reference plugins, in the virtual machine
 	FAIRLEAD_RACE_ROUNDS=40 $(MAKE) vmtest ARGS='-v -timeout=60m ./test/race'
+
+# Each network in test/campaign is a campaign; those in vm/ need its kernel.
+NETWORKS  = $(wildcard test/campaign/*.conf*)
+CAMPAIGN  = bin/campaign
+
+.PHONY: campaign-short
+campaign-short: build ## a sample of the campaigns below (as root)
+	bin/fairlead install --to bin/plugins
+	bin/fairlead-lab run $(NETWORKS) --plugins bin/plugins --out $(CAMPAIGN)/short --short $(ARGS)
+
+.PHONY: campaign
+campaign: build campaign-vm ## break every plugin at every system call, in every way; hours (as root)
+	bin/fairlead install --to bin/plugins
+	bin/fairlead-lab run $(NETWORKS) --plugins bin/plugins --out $(CAMPAIGN)/full --resume $(ARGS)
+
+.PHONY: campaign-vm
+campaign-vm: build ## those that need the virtual machine's kernel, as a sample: CELLS runs of each network
+	bin/fairlead install --to bin/plugins
+	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/vm ./test/vm
+	mkdir -p $(CAMPAIGN)/vm
+	bin/vm run -timeout 12h test/campaign/vm/run $(ARGS) | tar -C $(CAMPAIGN)/vm -x
 
 .PHONY: bench
 bench: build ## Fairlead beside the reference plugins and the floor (as root)
