@@ -110,12 +110,13 @@ campaign-short: build ## a sample of the campaigns below (as root)
 	bin/fairlead-lab run $(NETWORKS) --plugins bin/plugins --out $(CAMPAIGN)/short --short $(ARGS)
 
 .PHONY: campaign
-campaign: build campaign-vm ## break every plugin at every system call, in every way; hours (as root)
+campaign: build ## break every plugin at every system call, in every way: hours (as root)
 	bin/fairlead install --to bin/plugins
-	bin/fairlead-lab run $(NETWORKS) --plugins bin/plugins --out $(CAMPAIGN)/full --resume $(ARGS)
+	bin/fairlead-lab run $(NETWORKS) --plugins bin/plugins --out $(CAMPAIGN)/full $(ARGS)
+	$(MAKE) campaign-vm
 
 .PHONY: campaign-vm
-campaign-vm: build ## those that need the virtual machine's kernel, as a sample: CELLS runs of each network
+campaign-vm: build ## those of them that need the virtual machine's kernel
 	bin/fairlead install --to bin/plugins
 	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/vm ./test/vm
 	mkdir -p $(CAMPAIGN)/vm

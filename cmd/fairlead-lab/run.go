@@ -94,14 +94,22 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	var all []campaign.Result
+	var errs []error
 	for _, path := range args {
 		r, err := f.one(cmd, path, len(args) > 1)
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			errs = append(errs, fmt.Errorf("%s: %w", path, err))
+		} else {
+			all = append(all, r)
 		}
-		all = append(all, r)
+		if cmd.Context().Err() != nil {
+			break
+		}
 	}
-	if err := f.show(cmd.OutOrStdout(), all); err != nil {
+	if len(all) > 0 {
+		errs = append(errs, f.show(cmd.OutOrStdout(), all))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	for _, r := range all {
