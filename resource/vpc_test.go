@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/fairlead-net/fairlead/engine"
 	"github.com/fairlead-net/fairlead/kernel"
 )
@@ -97,23 +99,26 @@ func TestNeighbour(t *testing.T) {
 				fresh: func() Resource {
 					return &Neighbour{On: testVeth().HostEnd(), Address: netip.MustParseAddr(address), MAC: "02:00:00:00:00:05"}
 				},
+				gone: engine.IsPresent, // it tells nothing
 			})
 		})
 	}
 }
 
-func TestNeighbourOfAnotherAddress(t *testing.T) {
+// TestNeighbourThatMoved: an entry is as if it had been learned, so that another
+// can take its place.
+func TestNeighbourThatMoved(t *testing.T) {
 	t.Parallel()
 	env := newEnv(t)
 	made(t, env, testVeth())
 	n := &Neighbour{On: testVeth().HostEnd(), Address: netip.MustParseAddr("10.1.0.5"), MAC: "02:00:00:00:00:05"}
 	old := *n
 	old.MAC = "02:00:00:00:00:06"
-	made(t, env, &old)
-	wantState(t, env, n, engine.IsDrifted)
-	made(t, env, n) // what is there was learned
-	wantState(t, env, n, engine.IsPresent)
-	wantState(t, env, &Neighbour{On: n.On, N: 1, Address: netip.MustParseAddr("10.1.0.7"), MAC: n.MAC}, engine.IsAbsent)
+	made(t, env, &old, n)
+	entry, ok, err := env.Host.Neighbour(kernel.Neighbour{Link: link(t, env.Host, n.Link).Index, Addr: n.Address})
+	if err != nil || !ok || entry.MAC.String() != n.MAC || entry.State != unix.NUD_STALE {
+		t.Errorf("%+v, %v, %v", entry, ok, err)
+	}
 }
 
 // TestSegmentSource: raised if it is not set; another's is left as it is, and is

@@ -194,8 +194,8 @@ func (s *statement) tapEnd(host []resource.Resource, table uint32, ipam cni.Know
 	return append(list, claim)
 }
 
-// neighbours say whose the container's addresses are: nobody else can answer for
-// them, and nobody needs to be asked.
+// neighbours say which MAC address the container's addresses have: the first
+// packet need not wait.
 func (s *statement) neighbours(ipam cni.Known[*current.Result]) []resource.Resource {
 	result, known := ipam.Get()
 	if !known {

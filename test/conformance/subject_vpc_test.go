@@ -58,7 +58,6 @@ func vpc() subject {
 			on(18, "host end down", "link", "set", "down", "dev"),
 			on(18, "host end out of the VRF", "link", "set", "nomaster", "dev"),
 			on(18, "gateway address gone", "address", "flush", "scope", "global", "dev"),
-			on(18, "neighbour gone", "neighbour", "flush", "nud", "permanent", "dev"),
 		),
 	}
 }

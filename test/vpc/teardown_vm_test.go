@@ -3,9 +3,12 @@
 package vpc
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/containernetworking/cni/libcni"
 
 	"github.com/fairlead-net/fairlead/test/host"
 )
@@ -265,4 +268,40 @@ func TestCase22STATUS(t *testing.T) {
 			t.Errorf("without segments: %s", o.Stdout)
 		}
 	})
+}
+
+// TestChained: later plugins of a list change the interface, its MAC address
+// among all else, and CHECK and the traffic go along.
+func TestChained(t *testing.T) {
+	t.Parallel()
+	h := host.New(t)
+	before := h.Snapshot()
+	list, err := libcni.NetworkConfFromBytes([]byte(`{"cniVersion": "1.0.0", "name": "net-blue", "plugins": [
+		{"type": "vpc", "vpc": "blue", "attachment": "a", "ipam": {"type": "host-local", "subnet": "10.1.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}},
+		{"type": "tuning", "mac": "02:00:5e:00:53:77", "mtu": 1300},
+		{"type": "sbr"}
+	]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, ctx := h.Libcni(host.Build(t)), context.Background()
+	one := &libcni.RuntimeConf{ContainerID: "c1", NetNS: h.Netns("c1"), IfName: "eth0"}
+	if _, err := c.AddNetworkList(ctx, list, one); err != nil {
+		t.Fatal(err)
+	}
+	plain := attach(t, h, conf("blue", "b", "ipam", addresses("10.1.0.200/24")))
+	plain.MustAdd(t)
+	if _, err := h.Reach(plain.Netns, one.NetNS, "10.1.0.2"); err != nil {
+		t.Error(err)
+	}
+	if err := c.CheckNetworkList(ctx, list, one); err != nil {
+		t.Errorf("CHECK: %v", err)
+	}
+	plain.MustDel(t)
+	if err := c.DelNetworkList(ctx, list, one); err != nil {
+		t.Errorf("DEL: %v", err)
+	}
+	h.RemoveNetns(one.NetNS)
+	h.RemoveNetns(plain.Netns)
+	h.SameSoon(t, before, stays)
 }
