@@ -124,7 +124,7 @@ campaign-vm: build ## those of them that need the virtual machine's kernel
 
 .PHONY: bench
 bench: build ## Fairlead beside the reference plugins and the floor (as root)
-	go run ./test/bench $(ARGS)
+	bin/fairlead-lab bench $(ARGS)
 
 .PHONY: cover
 cover: ## coverage of all packages by all tests, in coverage.html (as root)

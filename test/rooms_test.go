@@ -302,7 +302,10 @@ func TestRoomsNoticesBreaks(t *testing.T) {
 		{"resource/veth.go", "github.com/mdlayher/netlink", "only kernel/ may"},
 		{"resource/veth_test.go", "github.com/google/nftables", "only kernel/ may"},
 		{"resource/veth.go", "github.com/vishvananda/netlinkish", ""},
-		{"test/bench/floor.go", netlink, ""},
+		{"test/host/look.go", netlink, ""},
+		{"lab/bench/network.go", ours("kernel"), ""},
+		{"lab/bench/network.go", netlink, "only kernel/ may"},
+		{"lab/bench/network.go", ours("test/host"), "a helper for tests"},
 		{"engine/toy.go", "testing", "outside of tests"},
 		{"util/strings.go", "strings", "not in the plan"},
 	} {

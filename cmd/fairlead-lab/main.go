@@ -82,7 +82,8 @@ point that was not reached), 2 wrong usage.`,
 		Example: `  fairlead-lab run net.conflist --plugins /opt/cni/bin --out result
   fairlead-lab trace net.conflist --plugins /opt/cni/bin --verb DEL
   fairlead-lab compare result-a result-b
-  fairlead-lab race net.conflist --plugins /opt/cni/bin --delete eth0 --before RTM_DELLINK --times 40`,
+  fairlead-lab race net.conflist --plugins /opt/cni/bin --delete eth0 --before RTM_DELLINK --times 40
+  fairlead-lab bench --only bridge`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -94,7 +95,7 @@ point that was not reached), 2 wrong usage.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(runCommand(), traceCommand(), compareCommand(), raceCommand(), versionCommand())
+	root.AddCommand(runCommand(), traceCommand(), compareCommand(), raceCommand(), benchCommand(), versionCommand())
 	return root
 }
 

@@ -47,6 +47,9 @@ func TestUsage(t *testing.T) {
 		{[]string{"trace", network, "--plugins", ".", "--verb", "EAT"}, `"EAT" is none of`, true},
 		{[]string{"trace", "--what"}, "unknown flag", true},
 		{[]string{"race", network, "--plugins", "."}, "--delete and --before", true},
+		{[]string{"bench", "--only", "("}, "--only: ", true},
+		{[]string{"bench", "--n", "0"}, "at least 1", true},
+		{[]string{"bench", "--list", "--only", "^no such$"}, "no scenario matches", false},
 		{[]string{"compare", t.TempDir(), t.TempDir()}, "no result", false},
 		{[]string{"compare", "one"}, "2 arguments, not 1", true},
 	} {

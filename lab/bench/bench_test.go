@@ -1,6 +1,9 @@
-package main
+package bench
 
 import (
+	"context"
+	"errors"
+	"io"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -118,7 +121,7 @@ func TestFloor(t *testing.T) {
 	dir := t.TempDir()
 	b := &binaries{floor: filepath.Join(dir, "floor"), empty: filepath.Join(dir, "empty")}
 	for _, path := range []string{b.floor, b.empty} {
-		if err := goCommand(nil, "build", "-o", path, "./"+filepath.Base(path)); err != nil {
+		if err := buildTool(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,14 +131,14 @@ func TestFloor(t *testing.T) {
 			list = append(list, s)
 		}
 	}
-	o := options{n: 2, warmup: 2}
-	r, errs := measureAll(list, []candidate{floor{b.floor}, empty{b.empty}}, o)
+	o := Options{N: 2, Warmup: 2, Progress: io.Discard}
+	r, errs := measureAll(t.Context(), list, []candidate{floor{b.floor}, empty{b.empty}}, o)
 	for _, err := range errs {
 		t.Error(err)
 	}
 	for _, w := range r.rows {
 		for _, name := range []string{nameFloor, nameProcess, nameEmpty} {
-			if s, ok := w.find(name); !ok || s.n != o.n || s.median <= 0 {
+			if s, ok := w.find(name); !ok || s.n != o.N || s.median <= 0 {
 				t.Errorf("%s %s %s: %+v", w.scenario.name, w.op, name, s)
 			}
 		}
@@ -145,8 +148,12 @@ func TestFloor(t *testing.T) {
 // TestErrorsAreReported: a call that fails is an error, and its candidate has no numbers.
 func TestErrorsAreReported(t *testing.T) {
 	t.Parallel()
-	list := choose(scenarios(), mustOnly(t, "^loopback$"))
-	r, errs := measureAll(list, []candidate{plugins{nameReference, t.TempDir()}}, options{n: 1, warmup: 1})
+	list, err := choose(regexp.MustCompile("^loopback$"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{N: 1, Warmup: 1, Progress: io.Discard}
+	r, errs := measureAll(t.Context(), list, []candidate{plugins{nameReference, t.TempDir()}}, o)
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "loopback: reference: ADD number 0") {
 		t.Errorf("errors: %v", errs)
 	}
@@ -157,11 +164,39 @@ func TestErrorsAreReported(t *testing.T) {
 	}
 }
 
-func mustOnly(t *testing.T, expression string) *regexp.Regexp {
-	t.Helper()
-	o, err := parse([]string{"--only", expression})
-	if err != nil {
+// TestStops: a run that is called off ends, and says so.
+func TestStops(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	r, errs := measureAll(ctx, scenarios(), nil, Options{N: 1, Warmup: 1, Progress: io.Discard})
+	if err := errors.Join(errs...); !errors.Is(err, context.Canceled) || len(r.rows) != 0 {
+		t.Errorf("%v, %d rows", err, len(r.rows))
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		o    Options
+		says string
+	}{
+		{Options{N: 1}, "at least 1"},
+		{Options{N: 1, Warmup: 1, Only: regexp.MustCompile("^no such$")}, "no scenario matches"},
+	} {
+		if err := Run(t.Context(), c.o, io.Discard); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: %v", c.o, err)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := List(regexp.MustCompile("^ptp$"), &out); err != nil {
 		t.Fatal(err)
 	}
-	return o.only
+	if got, want := out.String(), "ptp                ptp with host-local\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

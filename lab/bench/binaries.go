@@ -1,16 +1,15 @@
-package main
+package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // referenceVersion is the release of the reference plugins that is measured.
@@ -27,7 +26,7 @@ type binaries struct {
 
 // obtain builds or finds all binaries. What is built goes through the go
 // command and its cache; the reference plugins are fetched once.
-func obtain(o options) (_ *binaries, err error) {
+func obtain(ctx context.Context, o Options) (_ *binaries, err error) {
 	b := &binaries{}
 	defer func() {
 		if err != nil {
@@ -37,13 +36,13 @@ func obtain(o options) (_ *binaries, err error) {
 	if b.scratch, err = os.MkdirTemp("", "fairlead-bench-"); err != nil {
 		return nil, err
 	}
-	if b.reference, err = obtainReference(o.cache); err != nil {
+	if b.reference, err = obtainReference(ctx, o.Cache, o.Progress); err != nil {
 		return nil, err
 	}
-	if b.fairlead, err = findFairlead(o.fairlead, b.scratch); err != nil {
+	if b.fairlead, err = findFairlead(o.Fairlead, b.scratch, o.Progress); err != nil {
 		return nil, err
 	}
-	if err := b.findTools(o.tools); err != nil {
+	if err := b.findTools(ctx, o.Tools); err != nil {
 		return nil, err
 	}
 	for _, path := range []string{b.reference, b.fairlead, b.scratch} {
@@ -55,7 +54,7 @@ func obtain(o options) (_ *binaries, err error) {
 }
 
 // findTools takes floor and empty from dir, or builds them where it is "".
-func (b *binaries) findTools(dir string) (err error) {
+func (b *binaries) findTools(ctx context.Context, dir string) (err error) {
 	in := b.scratch
 	if dir != "" {
 		if in, err = filepath.Abs(dir); err != nil {
@@ -67,7 +66,7 @@ func (b *binaries) findTools(dir string) (err error) {
 		if dir != "" {
 			_, err = os.Stat(path)
 		} else {
-			err = goCommand(nil, "build", "-o", path, "github.com/fairlead-net/fairlead/test/bench/"+filepath.Base(path))
+			err = buildTool(ctx, path)
 		}
 		if err != nil {
 			return err
@@ -76,23 +75,25 @@ func (b *binaries) findTools(dir string) (err error) {
 	return nil
 }
 
+// buildTool builds floor or empty, by the name of the file.
+func buildTool(ctx context.Context, path string) error {
+	err := goCommand(ctx, nil, "build", "-o", path, "github.com/fairlead-net/fairlead/lab/bench/"+filepath.Base(path))
+	if err != nil {
+		return fmt.Errorf("build the programs to compare with (outside of a checkout, the tools must be given): %w", err)
+	}
+	return nil
+}
+
 func (b *binaries) cleanUp() { _ = os.RemoveAll(b.scratch) }
 
-// cleanUpWhenInterrupted ends the program at a signal, without the files that
-// it would leave; the kernel takes care of the rest. A reader of the output
-// that has gone is no reason to die, but makes writing fail.
-func (b *binaries) cleanUpWhenInterrupted() {
-	signal.Ignore(unix.SIGPIPE)
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, unix.SIGINT, unix.SIGTERM)
-	<-stop
-	b.cleanUp()
-	os.Exit(1)
+// hiddenInHosts says whether path is one that a host has nothing of.
+func hiddenInHosts(path string) bool {
+	return strings.HasPrefix(path, "/run/") || strings.HasPrefix(path, "/var/lib/")
 }
 
 // obtainReference installs the reference plugins below cache, unless they are
 // there, and returns their directory. It is complete when it is there at all.
-func obtainReference(cache string) (string, error) {
+func obtainReference(ctx context.Context, cache string, progress io.Writer) (string, error) {
 	cache, err := filepath.Abs(cache)
 	if err != nil {
 		return "", err
@@ -109,8 +110,8 @@ func obtainReference(cache string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(part)
-	fmt.Fprintln(os.Stderr, "bench: installing the reference plugins", referenceVersion)
-	err = goCommand([]string{"GOBIN=" + part}, "install",
+	fmt.Fprintln(progress, "bench: installing the reference plugins", referenceVersion)
+	err = goCommand(ctx, []string{"GOBIN=" + part}, "install",
 		"github.com/containernetworking/plugins/plugins/...@"+referenceVersion)
 	if err != nil {
 		return "", err
@@ -121,8 +122,8 @@ func obtainReference(cache string) (string, error) {
 	return dir, os.Rename(part, dir)
 }
 
-func goCommand(env []string, args ...string) error {
-	cmd := exec.Command("go", args...)
+func goCommand(ctx context.Context, env []string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
@@ -133,7 +134,7 @@ func goCommand(env []string, args ...string) error {
 // findFairlead returns a directory with Fairlead's plugins by name: dir itself
 // or, if that holds only the one binary, a directory of links to it below
 // scratch. It returns "" when dir has neither.
-func findFairlead(dir, scratch string) (string, error) {
+func findFairlead(dir, scratch string, progress io.Writer) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -143,7 +144,7 @@ func findFairlead(dir, scratch string) (string, error) {
 	}
 	binary := filepath.Join(dir, "fairlead")
 	if _, err := os.Stat(binary); errors.Is(err, os.ErrNotExist) {
-		fmt.Fprintf(os.Stderr, "bench: no %s and no plugins beside it: Fairlead is left out (make build)\n", binary)
+		fmt.Fprintf(progress, "bench: no %s and no plugins beside it: Fairlead is left out (make build)\n", binary)
 		return "", nil
 	}
 	links := filepath.Join(scratch, "fairlead")

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"encoding/json"
@@ -42,7 +42,7 @@ type reachJSON struct {
 }
 
 func (r *results) writeJSON(w io.Writer) error {
-	d := document{Machine: thisMachine(), Reference: referenceVersion, N: r.options.n, Warmup: r.options.warmup, Rows: []rowJSON{}}
+	d := document{Machine: thisMachine(), Reference: referenceVersion, N: r.options.N, Warmup: r.options.Warmup, Rows: []rowJSON{}}
 	for _, row := range r.rows {
 		d.Rows = append(d.Rows, row.json())
 	}

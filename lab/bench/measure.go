@@ -1,17 +1,17 @@
-package main
+package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"time"
 )
 
 // contestant is a candidate in one scenario.
 type contestant struct {
 	candidate
-	host    *host
+	host    *node
 	calls   []*call // one for each round
 	samples map[operation][]time.Duration
 	own     map[operation][]time.Duration // without the process's start, if it tells
@@ -20,34 +20,51 @@ type contestant struct {
 
 // measureAll goes through the scenarios. Errors do not end it: the candidate
 // that had one is out of that scenario.
-func measureAll(list []scenario, all []candidate, o options) (*results, []error) {
-	quiet, err := newHost()
+func measureAll(ctx context.Context, list []scenario, all []candidate, o Options) (r *results, errs []error) {
+	r = newResults(o)
+	quiet, err := newNode()
 	if err != nil {
-		return newResults(o), []error{err}
+		return r, []error{err}
 	}
-	defer quiet.close()
-	r := newResults(o)
-	var errs []error
+	defer func() {
+		if err := quiet.close(); err != nil {
+			errs = append(errs, err)
+		}
+	}()
 	for i, s := range list {
-		fmt.Fprintf(os.Stderr, "bench: %d/%d %s\n", i+1, len(list), s.name)
-		entered := enter(s, all, o.warmup+o.n)
-		for round := range o.warmup + o.n {
-			playRound(s, entered, round, round < o.warmup)
+		fmt.Fprintf(o.Progress, "bench: %d/%d %s\n", i+1, len(list), s.name)
+		entered := enter(s, all, o.Warmup+o.N)
+		for round := range o.Warmup + o.N {
+			if ctx.Err() != nil {
+				break
+			}
+			playRound(s, entered, round, round < o.Warmup)
 		}
 		for _, c := range entered {
 			if c.err != nil {
 				errs = append(errs, fmt.Errorf("%s: %s: %w", s.name, c.name(), c.err))
 			}
+			if err := c.leave(); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		if ctx.Err() != nil {
+			return r, append(errs, fmt.Errorf("%s: %w", s.name, context.Cause(ctx)))
 		}
 		r.add(s, entered)
-		for _, c := range entered {
-			c.host.close()
-		}
-		if err := quiet.settle(); err != nil {
+		if err := quiet.settle(ctx); err != nil {
 			return r, append(errs, err)
 		}
 	}
 	return r, errs
+}
+
+// leave ends the contestant's host, if it got one.
+func (c *contestant) leave() error {
+	if c.host == nil {
+		return nil
+	}
+	return c.host.close()
 }
 
 // enter gives every candidate that takes part a fresh host and a namespace for each round.
@@ -58,7 +75,7 @@ func enter(s scenario, all []candidate, rounds int) []*contestant {
 			continue
 		}
 		c := &contestant{candidate: cand, samples: map[operation][]time.Duration{}, own: map[operation][]time.Duration{}}
-		if c.host, c.err = newHost(); c.err == nil {
+		if c.host, c.err = newNode(); c.err == nil {
 			c.err = c.getReady(s, rounds)
 		}
 		entered = append(entered, c)
@@ -75,7 +92,7 @@ func (c *contestant) getReady(s scenario, rounds int) error {
 	}
 	prepare := func() error {
 		if s.master {
-			if err := makeMaster(); err != nil {
+			if err := withHost(makeMaster); err != nil {
 				return err
 			}
 		}
@@ -112,34 +129,37 @@ func playRound(s scenario, entered []*contestant, round int, warmup bool) {
 }
 
 // make makes one call, and in the warm-up looks at what it has brought about.
-func (c *contestant) make(s scenario, op operation, round int, warmup bool) error {
+func (c *contestant) make(s scenario, op operation, round int, warmup bool) (err error) {
 	call := c.calls[round]
-	return c.host.do(func() (err error) {
-		if suite, ok := c.candidate.(plugins); ok && op == s.ops[0] {
-			if err := suite.begin(s, call); err != nil {
-				return fmt.Errorf("the plugin before: %w", err)
-			}
-		} else if ok && op == s.ops[len(s.ops)-1] {
-			defer func() { err = errors.Join(err, suite.end(s, call)) }()
+	if suite, ok := c.candidate.(plugins); ok && op == s.ops[0] {
+		if err := c.host.do(func() error { return suite.begin(s, call) }); err != nil {
+			return fmt.Errorf("the plugin before: %w", err)
 		}
-		out, took, err := c.process(s, op, call).run()
-		if err != nil {
-			return err
-		}
-		if op == opAdd {
-			call.result = out
-			if len(out) == 0 && c.printsResults() {
-				return errors.New("no result was printed")
-			}
-		}
-		if !warmup {
-			return c.note(op, out, took)
-		}
-		if c.name() == nameEmpty {
-			return nil
-		}
-		return c.verify(s, op, call)
+	} else if ok && op == s.ops[len(s.ops)-1] {
+		defer func() { err = errors.Join(err, c.host.do(func() error { return suite.end(s, call) })) }()
+	}
+	var out []byte
+	var took time.Duration
+	err = c.host.do(func() (err error) {
+		out, took, err = c.process(s, op, call).run()
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	if op == opAdd {
+		call.result = out
+		if len(out) == 0 && c.printsResults() {
+			return errors.New("no result was printed")
+		}
+	}
+	if !warmup {
+		return c.note(op, out, took)
+	}
+	if c.name() == nameEmpty {
+		return nil
+	}
+	return c.verify(s, op, call)
 }
 
 // note keeps what a timed call took.
@@ -166,7 +186,7 @@ func (c *contestant) verify(s scenario, op operation, call *call) error {
 		if s.expect.stays {
 			return c.host.inside(call.netns, s.expect.there)
 		}
-		return errors.Join(c.host.inside(call.netns, s.expect.deleted), nothingOnHost())
+		return errors.Join(c.host.inside(call.netns, s.expect.deleted), c.host.do(nothingOnHost))
 	}
 	return nil
 }

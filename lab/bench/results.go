@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"time"
@@ -6,7 +6,7 @@ import (
 
 // results are what a run has measured, in the order it did.
 type results struct {
-	options options
+	options Options
 	rows    []row
 }
 
@@ -32,7 +32,7 @@ type verdict struct {
 	met    bool
 }
 
-func newResults(o options) *results { return &results{options: o} }
+func newResults(o Options) *results { return &results{options: o} }
 
 // add takes what the contestants' calls took; those with an error are left out.
 func (r *results) add(s scenario, entered []*contestant) {

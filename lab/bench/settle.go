@@ -1,13 +1,12 @@
-package main
+package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
+	"github.com/fairlead-net/fairlead/kernel"
 )
 
 // settleLimit is how long the kernel may take to clear dead namespaces away.
@@ -20,55 +19,60 @@ const settleLimit = time.Minute
 // A namespace of its own is the messenger: it holds one end of a veth pair, so
 // the other end's disappearance tells that its batch is being taken apart, and
 // that of a second messenger that the first one's batch is done.
-func (h *host) settle() error {
-	for range 2 {
-		if err := h.sendMessenger(); err != nil {
-			return fmt.Errorf("wait for dead namespaces to be gone: %w", err)
-		}
-	}
-	return nil
-}
-
-func (h *host) sendMessenger() error {
-	const name = "messenger"
-	if err := h.makeContainers(1); err != nil {
-		return err
-	}
-	news := make(chan netlink.LinkUpdate, 64)
-	stop := make(chan struct{})
-	defer close(stop)
-	err := h.do(func() error {
-		if err := netlink.LinkSubscribe(news, stop); err != nil {
-			return err
-		}
-		ns, err := os.Open(h.containers[0])
-		if err != nil {
-			return err
-		}
-		defer ns.Close()
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name = name
-		pair := &netlink.Veth{LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(ns.Fd()))}
-		return netlink.LinkAdd(pair)
-	})
+func (n *node) settle(ctx context.Context) error {
+	ctx, stop := context.WithTimeoutCause(ctx, settleLimit, fmt.Errorf("not within %v", settleLimit))
+	defer stop()
+	here, err := n.open(n.NetnsPath())
 	if err != nil {
 		return err
 	}
-	if err := h.do(h.dropContainers); err != nil {
-		return err
-	}
-	limit := time.After(settleLimit)
-	for {
-		select {
-		case u, ok := <-news:
-			if !ok {
-				return errors.New("the kernel's news of links broke off")
-			}
-			if u.Header.Type == unix.RTM_DELLINK && u.Link.Attrs().Name == name {
-				return nil
-			}
-		case <-limit:
-			return fmt.Errorf("not within %v", settleLimit)
+	for range 2 {
+		if err = n.sendMessenger(ctx, here); err != nil {
+			err = fmt.Errorf("wait for dead namespaces to be gone: %w", err)
+			break
 		}
 	}
+	return errors.Join(err, here.Close())
+}
+
+func (n *node) sendMessenger(ctx context.Context, here *kernel.Namespace) error {
+	const name = "messenger"
+	path, err := n.AddNetns(name)
+	if err != nil {
+		return err
+	}
+	if err := n.join(here, name, path); err != nil {
+		return err
+	}
+	if err := n.RemoveNetns(path); err != nil {
+		return err
+	}
+	err = here.WatchLinks(ctx, func() (gone bool, err error) {
+		_, there, err := here.Link(name)
+		return !there, err
+	})
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// join makes a pair of links between two namespaces.
+func (n *node) join(here *kernel.Namespace, name, path string) error {
+	there, err := n.open(path)
+	if err != nil {
+		return err
+	}
+	err = here.AddLink(kernel.LinkSpec{Name: name, Kind: kernel.VethKind{Peer: kernel.LinkSpec{Name: "eth0", Netns: there}}})
+	return errors.Join(err, there.Close())
+}
+
+// open opens a namespace at a path as the host sees it.
+func (n *node) open(path string) (ns *kernel.Namespace, err error) {
+	var absence kernel.Absence
+	n.Do(func() { ns, absence, err = kernel.Open(path) })
+	if err == nil && absence != "" {
+		err = fmt.Errorf("%s: %s", path, absence)
+	}
+	return ns, err
 }

@@ -1,8 +1,9 @@
-package main
+package bench
 
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -27,9 +28,9 @@ type initCost struct {
 // profileStartup prints, for each plugin binary of Fairlead (or of the reference
 // plugins, if there is none) what its packages' initialisation costs, the
 // dearest first, and beside it the same total for the empty program.
-func profileStartup(w io.Writer, b *binaries) error {
+func profileStartup(ctx context.Context, w io.Writer, b *binaries) error {
 	dir := cmp.Or(b.fairlead, b.reference)
-	base, err := initCosts(b.empty)
+	base, err := initCosts(ctx, b.empty)
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func profileStartup(w io.Writer, b *binaries) error {
 			continue
 		}
 		seen = append(seen, info)
-		costs, err := initCosts(path)
+		costs, err := initCosts(ctx, path)
 		if err != nil {
 			return err
 		}
@@ -58,11 +59,11 @@ func profileStartup(w io.Writer, b *binaries) error {
 }
 
 // initCosts starts the program a number of times, asking a plugin for its VERSION.
-func initCosts(path string) ([]initCost, error) {
+func initCosts(ctx context.Context, path string) ([]initCost, error) {
 	least := map[string]initCost{}
 	for range startupRuns {
 		var trace bytes.Buffer
-		cmd := exec.Command(path)
+		cmd := exec.CommandContext(ctx, path)
 		cmd.Env = []string{"GODEBUG=inittrace=1", "CNI_COMMAND=VERSION", "PATH=" + os.Getenv("PATH")}
 		cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"cniVersion": %q}`, cniVersion))
 		cmd.Stderr = &trace

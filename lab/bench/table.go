@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func (r *results) writeTables(w io.Writer) error {
 func (r *results) writeConditions(w io.Writer) error {
 	m := thisMachine()
 	_, err := fmt.Fprintf(w, "Linux %s, %s, %d CPUs, %s; %d calls of each sort after %d to warm up; times in ms\n",
-		m.Kernel, m.Arch, m.CPUs, m.Go, r.options.n, r.options.warmup)
+		m.Kernel, m.Arch, m.CPUs, m.Go, r.options.N, r.options.Warmup)
 	return err
 }
 

@@ -1,18 +1,10 @@
-package main
+package bench
 
 import (
-	"errors"
 	"fmt"
-	"net"
-	"net/netip"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/vishvananda/netlink"
 )
 
 // Where the floor's masquerading is.
@@ -21,7 +13,7 @@ const (
 	masqSet   = "masqueraded"
 )
 
-// floor is test/bench/floor. It has no part in a scenario that needs no kernel.
+// floor is lab/bench/floor. It has no part in a scenario that needs no kernel.
 type floor struct{ path string }
 
 func (floor) name() string         { return nameProcess }
@@ -32,7 +24,7 @@ func (floor) prepare(s scenario) error {
 	if err := makeLeases(s.leases); err != nil {
 		return err
 	}
-	if err := makeBridge(); err != nil {
+	if err := withHost(makeBridge); err != nil {
 		return fmt.Errorf("the floor's bridge: %w", err)
 	}
 	return makeMasquerade()
@@ -95,59 +87,4 @@ func floorLoopback(c *call) (add, del []string) {
 func floorLease(c *call) (add, del []string) {
 	file := filepath.Join(leaseDir, c.address.String())
 	return []string{"lease-add", file, c.container, "eth0"}, []string{"lease-del", file}
-}
-
-// makeBridge makes the bridge with the gateway's address, up.
-func makeBridge() error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = bridgeName
-	bridge := &netlink.Bridge{LinkAttrs: attrs}
-	if err := netlink.LinkAdd(bridge); err != nil {
-		return err
-	}
-	if err := netlink.AddrAdd(bridge, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(gateway(), subnet().Bits()))}); err != nil {
-		return err
-	}
-	if err := netlink.LinkSetUp(bridge); err != nil {
-		return err
-	}
-	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
-}
-
-func ipNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
-}
-
-// makeMaster makes a network that a link of a container can be on.
-func makeMaster() error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = masterName
-	far := masterName + "-far"
-	master := &netlink.Veth{LinkAttrs: attrs, PeerName: far}
-	if err := netlink.LinkAdd(master); err != nil {
-		return fmt.Errorf("the master %s: %w", masterName, err)
-	}
-	peer, err := netlink.LinkByName(far)
-	if err != nil {
-		return err
-	}
-	return errors.Join(netlink.LinkSetUp(master), netlink.LinkSetUp(peer))
-}
-
-// makeMasquerade makes one rule for all addresses in a set.
-func makeMasquerade() error {
-	cmd := exec.Command("nft", "-f", "-")
-	cmd.Stdin = strings.NewReader(fmt.Sprintf(`
-		table inet %s {
-			set %s { type ipv4_addr; }
-			chain postrouting {
-				type nat hook postrouting priority srcnat;
-				ip daddr 224.0.0.0/4 return
-				ip saddr @%s ip daddr != %s masquerade
-			}
-		}`, masqTable, masqSet, masqSet, subnet()))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("the floor's masquerading (nft, from the package nftables): %w %s", err, out)
-	}
-	return nil
 }
