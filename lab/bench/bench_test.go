@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-net/fairlead/kernel"
 )
 
 func TestSummarize(t *testing.T) {
@@ -136,6 +138,9 @@ func TestFloor(t *testing.T) {
 	for _, err := range errs {
 		t.Error(err)
 	}
+	if len(r.rows) == 0 {
+		t.Error("nothing was measured")
+	}
 	for _, w := range r.rows {
 		for _, name := range []string{nameFloor, nameProcess, nameEmpty} {
 			if s, ok := w.find(name); !ok || s.n != o.N || s.median <= 0 {
@@ -172,6 +177,28 @@ func TestStops(t *testing.T) {
 	r, errs := measureAll(ctx, scenarios(), nil, Options{N: 1, Warmup: 1, Progress: io.Discard})
 	if err := errors.Join(errs...); !errors.Is(err, context.Canceled) || len(r.rows) != 0 {
 		t.Errorf("%v, %d rows", err, len(r.rows))
+	}
+}
+
+// unknownKind is in no kernel.
+type unknownKind struct{ kernel.DummyKind }
+
+func (unknownKind) Kind() string { return "no-such-kind" }
+
+func TestKernelLacks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		s     scenario
+		lacks bool
+	}{
+		{scenario{}, false},
+		{scenario{kind: kernel.BridgeKind{}}, false},
+		{scenario{kind: kernel.MacvlanKind{}, master: true}, false},
+		{scenario{kind: unknownKind{}}, true},
+	} {
+		if got, err := kernelLacks(c.s); err != nil || got != c.lacks {
+			t.Errorf("%v: %t, %v", c.s.kind, got, err)
+		}
 	}
 }
 

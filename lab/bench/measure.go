@@ -33,6 +33,14 @@ func measureAll(ctx context.Context, list []scenario, all []candidate, o Options
 	}()
 	for i, s := range list {
 		fmt.Fprintf(o.Progress, "bench: %d/%d %s\n", i+1, len(list), s.name)
+		if lacks, err := kernelLacks(s); err != nil || lacks {
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
+			} else {
+				fmt.Fprintf(o.Progress, "bench: left out: this kernel has no %s links\n", s.kind.Kind())
+			}
+			continue
+		}
 		entered := enter(s, all, o.Warmup+o.N)
 		for round := range o.Warmup + o.N {
 			if ctx.Err() != nil {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -39,6 +40,39 @@ func makeMaster(ns *kernel.Namespace) error {
 	}
 	up := true
 	return ns.SetLink(peer.Index, kernel.LinkChange{Up: &up})
+}
+
+// kernelLacks says whether the kernel has no links of the kind that the scenario
+// wants. It makes one to know, on a host of its own.
+func kernelLacks(s scenario) (lacks bool, err error) {
+	if s.kind == nil {
+		return false, nil
+	}
+	n, err := newNode()
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	err = n.do(func() error {
+		return withHost(func(ns *kernel.Namespace) error {
+			if err := makeMaster(ns); err != nil {
+				return err
+			}
+			probe := kernel.LinkSpec{Name: "probe", Kind: s.kind}
+			if s.master {
+				master, _, err := ns.Link(masterName)
+				if err != nil {
+					return err
+				}
+				probe.Parent = master.Index
+			}
+			return ns.AddLink(probe)
+		})
+	})
+	if kernel.Unsupported(err) {
+		return true, nil
+	}
+	return false, err
 }
 
 // makeMasquerade makes one rule for all addresses in a set.

@@ -3,8 +3,9 @@ package bench
 import (
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
+
+	"github.com/fairlead-net/fairlead/kernel"
 )
 
 // What all scenarios share.
@@ -42,14 +43,14 @@ type scenario struct {
 	name   string
 	about  string
 	plugin string
-	config string      // members of the configuration's JSON object, without cniVersion and name
-	first  string      // members for the plugin that makes the interface before, untimed: "" for none
-	ops    []operation // one of each in every round, in this order
-	leases int         // that are there before
-	master bool        // wants a master on the host
-	vm     bool        // wants a kind of link that only the virtual machine's kernel has
-	floor  floorCalls  // nil: what is measured needs no call to the kernel
-	expect expectation // of the namespace, between ADD and DEL
+	config string          // members of the configuration's JSON object, without cniVersion and name
+	first  string          // members for the plugin that makes the interface before, untimed: "" for none
+	ops    []operation     // one of each in every round, in this order
+	leases int             // that are there before
+	master bool            // wants a master on the host
+	kind   kernel.LinkKind // of link that not every kernel has; nil: none
+	floor  floorCalls      // nil: what is measured needs no call to the kernel
+	expect expectation     // of the namespace, between ADD and DEL
 }
 
 // scenarios is the table to extend when a plugin comes to be.
@@ -81,9 +82,9 @@ func scenarios() []scenario {
 		{name: "ptp-masq", about: "the same, masqueraded by nftables", plugin: "ptp", config: ptp + masquerade + hostLocal,
 			ops: life, floor: floorPTPMasq, expect: attached},
 		child("macvlan", `"master": "ens5", `),
-		child("ipvlan", `"master": "ens5", `).inVM(),
-		child("vlan", `"master": "ens5", "vlanId": 100, `).inVM(),
-		child("dummy", "").inVM(),
+		child("ipvlan", `"master": "ens5", `).where(kernel.IPVlanKind{}),
+		child("vlan", `"master": "ens5", "vlanId": 100, `).where(kernel.VLANKind{ID: 100}),
+		child("dummy", "").where(kernel.DummyKind{}),
 		{name: "tap", about: "tap with host-local", plugin: "tap", config: `"type": "tap", ` + hostLocal, ops: life, expect: attached},
 		// The reference suite fails at a second DEL of this one.
 		{name: "host-device", about: "host-device with host-local", plugin: "host-device", master: true,
@@ -94,7 +95,7 @@ func scenarios() []scenario {
 		{name: "sbr", about: "sbr of an interface that bridge made", plugin: "sbr", first: bridge + hostLocal,
 			config: `"type": "sbr"`, ops: life, expect: expectation{ifName: "eth0", addresses: 1, stays: true}},
 		scenario{name: "vrf", about: "vrf of an interface that bridge made", plugin: "vrf", first: bridge + hostLocal,
-			config: `"type": "vrf", "vrfname": "red"`, ops: life, expect: expectation{ifName: "eth0", addresses: 1, stays: true}}.inVM(),
+			config: `"type": "vrf", "vrfname": "red"`, ops: life, expect: expectation{ifName: "eth0", addresses: 1, stays: true}}.where(kernel.VRFKind{Table: 1}),
 		{name: "loopback", about: "loopback", plugin: "loopback", config: `"type": "loopback"`,
 			ops: life, floor: floorLoopback, expect: expectation{ifName: "lo", addresses: 1}},
 		{name: "static", about: "static alone", plugin: "static", config: `"type": "bridge", ` + static, ops: life},
@@ -103,9 +104,6 @@ func scenarios() []scenario {
 	}
 	var list []scenario
 	for _, s := range plain {
-		if s.vm && os.Getenv("FAIRLEAD_VM") != "1" {
-			continue
-		}
 		list = append(list, s)
 		if s.name == "bridge" || s.name == "host-local" {
 			list = append(list, s.beside(1_000), s.beside(10_000))
@@ -124,8 +122,8 @@ func (s scenario) child() bool {
 	return slices.Contains([]string{"macvlan", "ipvlan", "vlan", "dummy", "tap", "host-device"}, s.name)
 }
 
-// inVM is the same scenario, for the virtual machine alone.
-func (s scenario) inVM() scenario { s.vm = true; return s }
+// where is the same scenario, for kernels that have such links.
+func (s scenario) where(kind kernel.LinkKind) scenario { s.kind = kind; return s }
 
 // beside is the same scenario with that many leases of others there before.
 func (s scenario) beside(leases int) scenario {
