@@ -71,10 +71,7 @@ func (c *Child) Network(_ Facts, ipam Known[*current.Result]) ([]resource.Resour
 	}
 	guest := Guest{On: on, Leases: c.Lease(), DAD: c.DAD}
 	if c.Announce {
-		guest.Sysctls = []resource.LinkSysctl{
-			{Family: "ipv4", Name: "arp_notify", Value: "1", IfPresent: true},
-			{Family: "ipv6", Name: "ndisc_notify", Value: "1", IfPresent: true},
-		}
+		guest.Sysctls = announcements()
 	}
 	return guest.Configure(ipam)
 }

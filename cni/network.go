@@ -27,6 +27,15 @@ type Guest struct {
 	Sysctls []resource.LinkSysctl
 }
 
+// announcements have the kernel tell the network of a link's addresses, when it
+// comes up and when its MAC address changes.
+func announcements() []resource.LinkSysctl {
+	return []resource.LinkSysctl{
+		{Family: "ipv4", Name: "arp_notify", Value: "1", IfPresent: true},
+		{Family: "ipv6", Name: "ndisc_notify", Value: "1", IfPresent: true},
+	}
+}
+
 // Configure states what an IPAM result means for the interface. With the result
 // unknown it states one address, for the sake of the lease that it rests on
 // (rules 3 and 4).

@@ -20,6 +20,8 @@ type Routed struct {
 	Scope *uint8
 	// Over is Route.Over of the host's routes.
 	Over string
+	// Announce has the container tell the host when its MAC address changes.
+	Announce bool
 }
 
 // GuestEnd is the container's: its addresses, and the networks of all of them by
@@ -27,6 +29,9 @@ type Routed struct {
 // those of the IPAM result, which may go by way of the gateway too.
 func (r Routed) GuestEnd(ipam Known[*current.Result]) ([]resource.Resource, error) {
 	guest := Guest{On: r.Guest, Leases: r.Leases, NoPrefixRoute: true}
+	if r.Announce {
+		guest.Sysctls = announcements()
+	}
 	result, known := ipam.Get()
 	if !known {
 		return guest.Configure(ipam)

@@ -141,7 +141,7 @@ func (s *statement) Network(facts cni.Facts, ipam cni.Known[*current.Result]) ([
 	}
 	link := cni.Routed{
 		Guest: s.veth().Guest(), Host: s.on(), Leases: s.Lease(), Table: table,
-		Over: s.conf.VPC + "/" + s.conf.Attachment,
+		Over: s.conf.VPC + "/" + s.conf.Attachment, Announce: true,
 	}
 	host, err := link.HostEnd(ipam)
 	if err != nil {

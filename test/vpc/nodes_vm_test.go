@@ -95,9 +95,11 @@ func TestTwoNodesTwoVPCs(t *testing.T) {
 		}
 	}
 	for _, from := range all {
-		for _, address := range []string{from.node.other.address(), fmt.Sprintf("192.0.2.%d", from.node.other.n)} {
-			if err := from.reaches(guest{node: from.node.other}, address); err == nil {
-				t.Errorf("%s reaches %s, which is in no VPC", from, address)
+		for _, n := range nodes {
+			for _, address := range []string{n.address(), fmt.Sprintf("192.0.2.%d", n.n)} {
+				if err := from.reaches(guest{node: n}, address); err == nil {
+					t.Errorf("%s reaches %s, which is in no VPC", from, address)
+				}
 			}
 		}
 	}

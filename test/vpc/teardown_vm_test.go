@@ -277,7 +277,8 @@ func TestChained(t *testing.T) {
 	h := host.New(t)
 	before := h.Snapshot()
 	list, err := libcni.NetworkConfFromBytes([]byte(`{"cniVersion": "1.0.0", "name": "net-blue", "plugins": [
-		{"type": "vpc", "vpc": "blue", "attachment": "a", "ipam": {"type": "host-local", "subnet": "10.1.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}},
+		{"type": "vpc", "vpc": "blue", "attachment": "a", "ipam": {
+			"type": "host-local", "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]], "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}},
 		{"type": "tuning", "mac": "02:00:5e:00:53:77", "mtu": 1300},
 		{"type": "sbr"}
 	]}`))
@@ -285,14 +286,16 @@ func TestChained(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, ctx := h.Libcni(host.Build(t)), context.Background()
-	one := &libcni.RuntimeConf{ContainerID: "c1", NetNS: h.Netns("c1"), IfName: "eth0"}
+	one := &libcni.RuntimeConf{ContainerID: "chained", NetNS: h.Netns("chained"), IfName: "eth0"}
 	if _, err := c.AddNetworkList(ctx, list, one); err != nil {
 		t.Fatal(err)
 	}
-	plain := attach(t, h, conf("blue", "b", "ipam", addresses("10.1.0.200/24")))
+	plain := attach(t, h, conf("blue", "b", "ipam", addresses("10.1.0.200/24", "fd00:1::200/64")))
 	plain.MustAdd(t)
-	if _, err := h.Reach(plain.Netns, one.NetNS, "10.1.0.2"); err != nil {
-		t.Error(err)
+	for _, address := range []string{"10.1.0.2", "fd00:1::2"} {
+		if _, err := h.Reach(plain.Netns, one.NetNS, address); err != nil {
+			t.Errorf("%v\n%s", err, h.MustRun("ip", "neighbour"))
+		}
 	}
 	if err := c.CheckNetworkList(ctx, list, one); err != nil {
 		t.Errorf("CHECK: %v", err)
