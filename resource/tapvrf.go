@@ -36,9 +36,6 @@ func (t *Tap) Guard() string {
 	return tapGuard(t.Name)
 }
 
-// Guard is that of the device.
-func (c *TapClaim) Guard() string { return tapGuard(c.Link) }
-
 func tapGuard(name string) string { return "tap " + name }
 
 // reattach takes the device that is there, if it is the attachment's of an
@@ -97,6 +94,9 @@ var _, _ engine.Guarded = (*Tap)(nil), (*TapClaim)(nil)
 
 func (c *TapClaim) Kind() string { return "tap-claim.1" }
 func (c *TapClaim) Key() string  { return c.key() }
+
+// Guard is that of the device.
+func (c *TapClaim) Guard() string { return tapGuard(c.Link) }
 
 func (c *TapClaim) Create(_ context.Context, env Env) error {
 	ns, link, err := c.need(env)
