@@ -14,6 +14,7 @@ type Fault struct {
 	Words   string // the same in a sentence
 	verdict inject.Verdict
 	gone    bool // what the call is about is taken away just before
+	again   bool // what the call asks is asked by someone else just before
 }
 
 // A sort is what an event does, as far as what can go wrong there is the same.
@@ -127,6 +128,7 @@ func allFaults() []Fault {
 		Fault{Name: "interrupted", Words: "the list says that it was interrupted (NLM_F_DUMP_INTR)", verdict: inject.Verdict{Interrupt: true}},
 		Fault{Name: "truncated", Words: "the list ends early, and says that it was interrupted", verdict: inject.Verdict{Interrupt: true, Truncate: true}},
 		Fault{Name: "gone", Words: "what the call is about is taken away by someone else just before", gone: true},
+		Fault{Name: "done before", Words: "someone else asks the same just before, so that there is nothing left to take away", again: true},
 		Fault{Name: "kill before", Words: "the process is killed instead of making the call", verdict: inject.Verdict{Kill: inject.KillProcessBefore}},
 		Fault{Name: "kill after", Words: "the process is killed after the call", verdict: inject.Verdict{Kill: inject.KillProcessAfter}},
 		Fault{Name: "kill all before", Words: "the plugin and all its children are killed instead of making the call", verdict: inject.Verdict{Kill: inject.KillTreeBefore}},
@@ -156,12 +158,13 @@ func replyFault(e unix.Errno) Fault {
 type place struct {
 	sort     sort
 	gone     bool // what it is about can be taken away by someone else
+	again    bool // someone else can ask the same
 	children bool // a process has started others in this plugin's call
 }
 
 // faultsAt are the faults of a place, in the order of columns.
 func faultsAt(p place) []Fault {
-	here := map[string]bool{"gone": p.gone}
+	here := map[string]bool{"gone": p.gone, "done before": p.again}
 	for _, e := range errnos()[p.sort] {
 		here[errnoFault(e).Name] = true
 	}

@@ -58,6 +58,7 @@ func TestFaultsAt(t *testing.T) {
 		{place{sort: sortWrite, children: true}, []string{"kill all before", "kill all after"}, nil},
 		{place{sort: sortGet}, []string{"ENOBUFS", "reply EPERM"}, []string{"kill before", "gone"}},
 		{place{sort: sortGet, gone: true}, []string{"gone"}, nil},
+		{place{sort: sortRemove, again: true}, []string{"done before", "reply EBUSY"}, []string{"gone"}},
 		{place{sort: sortDumped}, []string{"interrupted", "truncated", "ENOBUFS"}, []string{"kill before", "reply ENOMEM"}},
 		{place{sort: sortSetParam}, nil, []string{"short write"}},
 	} {

@@ -60,16 +60,21 @@ func (h *hearer) hook(c *inject.Call) inject.Verdict {
 	if h.look {
 		now.place.sort = h.node.really(e, now.place.sort)
 		now.place.gone = h.node.target(e).there()
+		now.place.again = h.node.repeatable(e, now.place.sort)
 	}
 	h.events = append(h.events, now)
 	if h.hit >= 0 || now.at != h.point {
 		return inject.Verdict{}
 	}
 	h.hit = len(h.events) - 1
-	if h.fault.gone {
-		if err := h.node.takeAway(h.node.target(e)); err != nil {
-			h.errs = append(h.errs, err)
-		}
+	switch {
+	case h.fault.gone:
+		err = h.node.takeAway(h.node.target(e))
+	case h.fault.again:
+		err = h.node.repeat(c, e)
+	}
+	if err != nil {
+		h.errs = append(h.errs, err)
 	}
 	return h.fault.verdict
 }
