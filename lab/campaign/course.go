@@ -74,11 +74,6 @@ func (s *setup) courseOf(verb string, gone bool) course {
 	case verbCheck:
 		c.before = []step{add}
 		c.broken = step{name: under(verb), verb: verb, call: callCheck, claim: claimAdded, look: true}
-		if gone {
-			// It may have looked before. The next one must see it.
-			c.broken.claim = claimNothing
-			c.after = append([]step{{name: "CHECK again", verb: verb, call: callCheck, claim: claimAdded, look: true, fails: true}}, c.after...)
-		}
 	case verbGC:
 		c.before = []step{add, {name: "death of the container", call: die}}
 		if !s.alone {
@@ -98,6 +93,11 @@ func (s *setup) courseOf(verb string, gone bool) course {
 			}
 			return callAdd(ctx, n)
 		}
+	}
+	if gone && c.broken.claim == claimAdded {
+		// It may have made it, or looked, before. The next CHECK must see it.
+		c.broken.claim = claimNothing
+		c.after = append([]step{{name: "CHECK afterwards", verb: verbCheck, call: callCheck, claim: claimAdded, look: true, fails: true}}, c.after...)
 	}
 	return c
 }
