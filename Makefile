@@ -97,8 +97,9 @@ endif
 	bin/vm test $(ARGS)
 
 .PHONY: race
-race: ## a teardown raced 200 times, beside the reference plugins, in the virtual machine
+race: ## teardowns raced 200 times, one beside the reference plugins, in the virtual machine
 	FAIRLEAD_RACE_ROUNDS=40 $(MAKE) vmtest ARGS='-v -timeout=60m ./test/race'
+	FAIRLEAD_RACE_ROUNDS=100 $(MAKE) vmtest ARGS='-v -timeout=60m -run=TestLastDELRacesADD ./test/vpc'
 
 # Each network in test/campaign is a campaign; those in vm/ need its kernel.
 NETWORKS  = $(wildcard test/campaign/*.conf*)
