@@ -108,7 +108,7 @@ CAMPAIGN  = bin/campaign
 .PHONY: campaign-short
 campaign-short: build ## a sample of the campaigns below (as root)
 	bin/fairlead install --to bin/plugins
-	bin/fairlead-lab run $(NETWORKS) --plugins bin/plugins --out $(CAMPAIGN)/short --short $(ARGS)
+	bin/fairlead-lab run $(NETWORKS) --plugins bin/plugins --out $(CAMPAIGN)/short --short --cells 90 $(ARGS)
 
 .PHONY: campaign
 campaign: build ## break every plugin at every system call, in every way: hours (as root)
