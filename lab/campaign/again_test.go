@@ -47,7 +47,7 @@ func TestAsk(t *testing.T) {
 func delLink(name string) []byte {
 	attr := append([]byte(name), 0)
 	size := unix.SizeofNlMsghdr + unix.SizeofIfInfomsg + unix.SizeofNlAttr + len(attr)
-	m := make([]byte, size+3&^3)
+	m := make([]byte, (size+3)&^3)
 	binary.NativeEndian.PutUint32(m, uint32(len(m)))
 	binary.NativeEndian.PutUint16(m[4:], unix.RTM_DELLINK)
 	binary.NativeEndian.PutUint16(m[6:], unix.NLM_F_REQUEST)
