@@ -269,6 +269,10 @@ func TestMasqueradeHandlesAreHints(t *testing.T) {
 	env := newEnv(t)
 	a, b := iptablesTwin(), iptablesTwin()
 	b.Container = "ctr2"
+	// The first time in a boot the kernel may load modules, and begin anew with
+	// other handles.
+	made(t, env, &MasqueradeTable{}, iptablesTwin())
+	nftScript(t, env.Host, "flush ruleset")
 	made(t, env, &MasqueradeTable{}, a)
 	nftScript(t, env.Host, "flush ruleset")
 	made(t, env, b) // which makes the table anew
