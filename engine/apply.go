@@ -176,7 +176,7 @@ func (c *Call[E]) thing(r Resource[E]) string {
 
 func (c *Call[E]) unlockFacts() {
 	for _, l := range c.facts {
-		l.drop()
+		_ = l.drop() // DEL has its name from the entry
 	}
 	c.facts = nil
 }

@@ -66,7 +66,9 @@ func TestRule18FactsAreLockedUntilTheChosenIsMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock.drop()
+	if err := lock.drop(); err != nil {
+		t.Error(err)
+	}
 	n.wantClean(t)
 }
 

@@ -28,10 +28,12 @@ func (l *Lock) Unlock() {
 
 // drop lets go of a lock that is held exclusively, and of its file: whoever
 // waits for it notices, and makes another.
-func (l *Lock) drop() {
-	// A file that stays means nothing; DEL knows of it.
-	_ = os.Remove(l.f.Name())
-	l.Unlock()
+func (l *Lock) drop() error {
+	defer l.Unlock()
+	if err := os.Remove(l.f.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the lock's file: %w", err)
+	}
+	return nil
 }
 
 // lockWait bounds how long a call waits for a lock that another holds. It is

@@ -44,7 +44,9 @@ func TestRule18LocksWhoseFilesGo(t *testing.T) {
 				}
 				runtime.Gosched()
 				alone.Add(-1)
-				lock.drop()
+				if err := lock.drop(); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
@@ -53,7 +55,9 @@ func TestRule18LocksWhoseFilesGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock.drop()
+	if err := lock.drop(); err != nil {
+		t.Error(err)
+	}
 	n.wantClean(t)
 }
 

@@ -17,7 +17,8 @@ func (e *Engine[E]) alone(ctx context.Context, thing string, f func() error) err
 	return errors.Join(f(), e.Journal.tidy(thing))
 }
 
-// guarded runs f under the lock that r asks for, if it does.
+// guarded runs f under the lock that r asks for, if it does. What f has done
+// stands, though the lock's file may stay: the next DEL takes that.
 func (e *Engine[E]) guarded(ctx context.Context, r Resource[E], f func() error) error {
 	g, ok := r.(Guarded)
 	if !ok || e.Journal == nil || g.Guard() == "" {
@@ -27,8 +28,14 @@ func (e *Engine[E]) guarded(ctx context.Context, r Resource[E], f func() error) 
 	if err != nil {
 		return err
 	}
-	defer lock.drop()
-	return f()
+	defer lock.Unlock() // also where f panics
+	if err := f(); err != nil {
+		return errors.Join(err, lock.drop())
+	}
+	if err := lock.drop(); err != nil {
+		return Partial(err)
+	}
+	return nil
 }
 
 // createShared registers the use and makes the thing if absent, both under the
