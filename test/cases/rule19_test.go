@@ -72,3 +72,20 @@ func (s *scene) withoutMemory(a host.Attachment, verb, path string) string {
 	}
 	return out.String()
 }
+
+// TestFolderThatStaysIsSaid: all else is gone, but DEL has said what is not, and
+// the next one takes it.
+func TestFolderThatStaysIsSaid(t *testing.T) {
+	each(t, interfaces(), func(s *scene) {
+		a := s.attach()
+		a.MustAdd(s)
+		owner := "/run/fairlead/attachments/" + s.h.ReadDir("/run/fairlead/attachments")[0]
+		s.h.MustRun("mount", "--bind", owner, owner) // so that it is busy
+		s.fails("DEL", a.Call("DEL"))
+		s.h.MustRun("umount", owner)
+		a.MustDel(s)
+		if left := s.h.ReadDir("/run/fairlead/attachments"); len(left) > 0 {
+			s.Errorf("left: %q", left)
+		}
+	})
+}
