@@ -42,11 +42,7 @@ func childAdd(args []string) error {
 	if err != nil {
 		return err
 	}
-	host, err := dial(unix.NETLINK_ROUTE)
-	if err != nil {
-		return err
-	}
-	netns, err := openNamespace(path)
+	host, netns, err := sides(path)
 	if err != nil {
 		return err
 	}

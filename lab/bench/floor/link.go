@@ -43,11 +43,7 @@ func bridgeAdd(args []string) error {
 	if err != nil {
 		return err
 	}
-	host, err := dial(unix.NETLINK_ROUTE)
-	if err != nil {
-		return err
-	}
-	netns, err := openNamespace(path)
+	host, netns, err := sides(path)
 	if err != nil {
 		return err
 	}
@@ -78,11 +74,7 @@ func ptpAdd(args []string) error {
 	if err != nil {
 		return err
 	}
-	host, err := dial(unix.NETLINK_ROUTE)
-	if err != nil {
-		return err
-	}
-	netns, err := openNamespace(path)
+	host, netns, err := sides(path)
 	if err != nil {
 		return err
 	}
@@ -110,6 +102,15 @@ func ptpAdd(args []string) error {
 		return fmt.Errorf("address, up, routes of %s: %w", ifName, err)
 	}
 	return nil
+}
+
+// sides are a socket in the thread's namespace, the host's, and the container's.
+func sides(path string) (host *conn, netns int, err error) {
+	if host, err = dial(unix.NETLINK_ROUTE); err != nil {
+		return nil, -1, err
+	}
+	netns, err = openNamespace(path)
+	return host, netns, err
 }
 
 // into enters the namespace and finds the link of that name.
