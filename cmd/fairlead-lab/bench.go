@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/lab/bench"
 )
 
@@ -31,13 +32,13 @@ Exit status 1 when a call failed; a goal that is not reached is no failure.`,
   fairlead-lab bench --only '^bridge$' --n 200
   fairlead-lab bench --json > now.json
   fairlead-lab bench --profile-startup`,
-		Args: exactly(0),
+		Args: usage.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.N < 1 || o.Warmup < 1 {
-				return usagef("--n and --warmup are at least 1")
+				return usage.Errorf("--n and --warmup are at least 1")
 			}
 			if o.Only, err = regexp.Compile(only); err != nil {
-				return usagef("--only: %w", err)
+				return usage.Errorf("--only: %w", err)
 			}
 			o.Progress = cmd.ErrOrStderr()
 			switch {

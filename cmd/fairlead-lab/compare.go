@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/lab/campaign"
 	"github.com/fairlead-net/fairlead/lab/report"
 )
@@ -18,7 +19,7 @@ func compareCommand() *cobra.Command {
 		Long: `Compare reads two results, as run keeps them in --out, of one network or of
 several, and prints them side by side; with --page as a page for a browser too.`,
 		Example: `  fairlead-lab compare result-fairlead result-reference --page compare.html`,
-		Args:    exactly(2),
+		Args:    usage.Exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := campaign.ReadAll(args[0])
 			if err != nil {

@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -15,27 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/kernel"
 	"github.com/fairlead-net/fairlead/lab/inject"
 )
 
 // version is set by the linker.
 var version = "devel"
-
-// The exit statuses.
-const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2
-)
-
-// errFound is said without words: what was found has been shown.
-var errFound = errors.New("something was found")
-
-// usageError is the user's mistake: the exit status is 2.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func main() {
 	inject.Launch()
@@ -50,23 +35,11 @@ func run(args []string) int {
 	defer stop()
 	root := rootCommand()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	var usage usageError
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.Is(err, errFound):
-		return exitFailed
-	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "fairlead-lab: %v\nTry 'fairlead-lab --help'.\n", err)
-		return exitUsage
-	}
-	fmt.Fprintf(os.Stderr, "fairlead-lab: %v\n", err)
-	return exitFailed
+	return usage.Exit("fairlead-lab", root.ExecuteContext(ctx))
 }
 
 func rootCommand() *cobra.Command {
-	root := &cobra.Command{
+	root := usage.Root(&cobra.Command{
 		Use:   "fairlead-lab",
 		Short: "Break CNI plugins at every system call, and count what they leave",
 		Long: `fairlead-lab proves or disproves that the teardown of CNI plugins holds. It runs
@@ -84,34 +57,14 @@ point that was not reached), 2 wrong usage.`,
   fairlead-lab compare result-a result-b
   fairlead-lab race net.conflist --plugins /opt/cni/bin --delete eth0 --before RTM_DELLINK --times 40
   fairlead-lab bench --only bridge`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unknown command %q", args[0])
-			}
-			return cmd.Help()
-		},
-		Args: cobra.ArbitraryArgs,
-	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	})
 	root.AddCommand(runCommand(), traceCommand(), compareCommand(), raceCommand(), benchCommand(), versionCommand())
 	return root
 }
 
-// exactly wants n arguments; the mistake is one of usage.
-func exactly(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usagef("%s takes %d arguments, not %d: %s", cmd.Name(), n, len(args), cmd.UseLine())
-		}
-		return nil
-	}
-}
-
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: exactly(0),
+		Use: "version", Short: "Print the version", Args: usage.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "fairlead-lab %s\n", version)
 			return err

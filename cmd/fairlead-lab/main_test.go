@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/lab/campaign"
 	"github.com/fairlead-net/fairlead/lab/inject"
 )
@@ -54,8 +55,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"compare", "one"}, "2 arguments, not 1", true},
 	} {
 		_, err := execute(c.args...)
-		var usage usageError
-		if err == nil || !strings.Contains(err.Error(), c.says) || errors.As(err, &usage) != c.usage {
+		var mistake usage.Error
+		if err == nil || !strings.Contains(err.Error(), c.says) || errors.As(err, &mistake) != c.usage {
 			t.Errorf("%q: %v", c.args, err)
 		}
 	}

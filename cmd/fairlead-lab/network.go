@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/lab/campaign"
 )
 
@@ -27,7 +28,7 @@ func (n *network) flags(c *cobra.Command) {
 // options reads the network.
 func (n *network) options(path string) (o campaign.Options, err error) {
 	if n.plugins == "" {
-		return o, usagef("--plugins says where the plugins are")
+		return o, usage.Errorf("--plugins says where the plugins are")
 	}
 	if n.suite == "" {
 		n.suite = filepath.Base(filepath.SplitList(n.plugins)[0])
@@ -53,7 +54,7 @@ func verbs(names []string) ([]string, error) {
 	for _, name := range names {
 		v := strings.ToUpper(name)
 		if !slices.Contains(campaign.Verbs(), v) {
-			return nil, usagef("%q is none of the verbs %s", name, strings.Join(campaign.Verbs(), ", "))
+			return nil, usage.Errorf("%q is none of the verbs %s", name, strings.Join(campaign.Verbs(), ", "))
 		}
 		all = append(all, v)
 	}

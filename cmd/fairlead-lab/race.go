@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/lab/campaign"
 )
 
@@ -24,10 +25,10 @@ runtimes do. Then it counts what failed, and what was left.
 Exit status 1 when a second DEL failed, or a link or namespace was left.`,
 		Example: `  fairlead-lab race net.conflist --plugins /opt/cni/bin --delete eth0 --before RTM_DELLINK --times 40
   fairlead-lab race net.conflist --plugins /opt/cni/bin --delete eth0 --before 'RTM_GETLINK name=eth0'`,
-		Args: exactly(1),
+		Args: usage.Exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.Delete == "" || r.Before == "" || r.Times < 1 {
-				return usagef("race needs --delete and --before, and --times of at least 1")
+				return usage.Errorf("race needs --delete and --before, and --times of at least 1")
 			}
 			var err error
 			if r.Options, err = n.options(args[0]); err != nil {
@@ -50,7 +51,7 @@ Exit status 1 when a second DEL failed, or a link or namespace was left.`,
 			case count.Sprung == 0:
 				return fmt.Errorf("%s was never there before a request with %q", r.Delete, r.Before)
 			case count.Twice+count.Namespaces+count.Links > 0:
-				return errFound
+				return usage.ErrSaid
 			}
 			return nil
 		},

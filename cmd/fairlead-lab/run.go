@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/lab/campaign"
 	"github.com/fairlead-net/fairlead/lab/report"
 )
@@ -66,7 +67,7 @@ Faults: ` + strings.Join(campaign.FaultNames(), ", ") + `.`,
   fairlead-lab run net.conflist --plugins /opt/cni/bin --prepare 'ip link add br9 type bridge' --short`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("run takes the file of a network")
+				return usage.Errorf("run takes the file of a network")
 			}
 			return nil
 		},
@@ -87,7 +88,7 @@ Faults: ` + strings.Join(campaign.FaultNames(), ", ") + `.`,
 
 func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if f.resume && f.out == "" {
-		return usagef("--resume goes on with what is in --out")
+		return usage.Errorf("--resume goes on with what is in --out")
 	}
 	var err error
 	if f.verbs, err = verbs(f.verbs); err != nil {
@@ -115,7 +116,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	for _, r := range all {
 		for v, count := range r.Count() {
 			if v.Bad() && count > 0 {
-				return errFound
+				return usage.ErrSaid
 			}
 		}
 	}

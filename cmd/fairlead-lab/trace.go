@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/lab/campaign"
 )
 
@@ -25,7 +26,7 @@ the host's. Lines with a number are points at which run makes faults.
 With --points it prints the points by their names, as --point of run takes them.`,
 		Example: `  fairlead-lab trace net.conflist --plugins /opt/cni/bin
   fairlead-lab trace net.conflist --plugins /opt/cni/bin --verb DEL --points`,
-		Args: exactly(1),
+		Args: usage.Exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := n.options(args[0])
 			if err != nil {

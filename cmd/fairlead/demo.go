@@ -15,13 +15,14 @@ import (
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/kernel"
 	"github.com/fairlead-net/fairlead/resource"
 )
 
 func demoCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "demo", Short: "Two containers on a bridge, made, checked, removed, and proof that nothing stays", Args: exactly(0),
+		Use: "demo", Short: "Two containers on a bridge, made, checked, removed, and proof that nothing stays", Args: usage.Exactly(0),
 		Long: `Demo makes two network namespaces, gives each a network by a bridge
 configuration with masquerading, shows the plan, pings from one to the other and
 back, checks both, removes both twice, collects the unused bridge, and compares

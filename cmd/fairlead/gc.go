@@ -11,6 +11,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/cni"
 	"github.com/fairlead-net/fairlead/resource"
 )
@@ -35,7 +36,7 @@ others, and the tables of nftables that hold no rule.`,
 			case unused && len(args) == 0:
 				return collectUnused(cmd.Context(), cmd.OutOrStdout())
 			case unused || len(args) != 1:
-				return usagef("gc takes a configuration list, or --unused")
+				return usage.Errorf("gc takes a configuration list, or --unused")
 			}
 			return collect(cmd.Context(), &f, args[0], valid, force)
 		},
@@ -56,7 +57,7 @@ func collect(ctx context.Context, f *runtimeFlags, conflist string, valid []stri
 	for _, v := range valid {
 		id, ifname, ok := strings.Cut(v, "/")
 		if !ok || id == "" || ifname == "" {
-			return usagef("--valid %q: wants ID/IFNAME", v)
+			return usage.Errorf("--valid %q: wants ID/IFNAME", v)
 		}
 		set = append(set, types.GCAttachment{ContainerID: id, IfName: ifname})
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
+
+	"github.com/fairlead-net/fairlead/cmd/usage"
 )
 
 const (
@@ -28,7 +30,7 @@ func installCommand() *cobra.Command {
 it. Each name is replaced in one step: a runtime finds the old plugin or the new
 one, never none. Another suite's plugin is kept under .fairlead-replaced;
 'fairlead uninstall' puts it back.`,
-		Args: exactly(0),
+		Args: usage.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return install(cmd.OutOrStdout(), to, !drop)
 		},
@@ -43,7 +45,7 @@ func uninstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall [--from DIR]",
 		Short: "Take the plugins out of a directory, and put back what they replaced",
-		Args:  exactly(0),
+		Args:  usage.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return uninstall(cmd.OutOrStdout(), from)
 		},

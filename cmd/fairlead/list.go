@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-net/fairlead/attachment"
+	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/engine"
 )
 
@@ -38,10 +39,10 @@ func listCommand() *cobra.Command {
 	var history bool
 	var last int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the attachments on this node, or what was done of late", Args: exactly(0),
+		Use: "list", Short: "List the attachments on this node, or what was done of late", Args: usage.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && output != "json" {
-				return usagef("-o %q: wants table or json", output)
+				return usage.Errorf("-o %q: wants table or json", output)
 			}
 			j, err := journal()
 			if err != nil {
@@ -162,7 +163,7 @@ func ownerOf(args []string) (owner attachment.Owner, whose string, err error) {
 		if owner, ok := attachment.ParseOwner(args[0]); ok {
 			return owner, args[0], nil
 		}
-		return "", "", usagef("%q is no owner's name: 26 of a-z and 2-7", args[0])
+		return "", "", usage.Errorf("%q is no owner's name: 26 of a-z and 2-7", args[0])
 	}
-	return "", "", usagef("forget takes NETWORK CONTAINER INTERFACE, or OWNER")
+	return "", "", usage.Errorf("forget takes NETWORK CONTAINER INTERFACE, or OWNER")
 }

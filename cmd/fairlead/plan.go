@@ -11,6 +11,7 @@ import (
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/cni"
 )
 
@@ -23,10 +24,10 @@ func planCommand() *cobra.Command {
 		Long: `Plan is a dry run. The addresses of our own IPAM are previewed without being
 reserved; what another's plugin decides is shown as <from NAME>. Names that are
 derived from the attachment follow --id and --ifname.`,
-		Args: exactly(1),
+		Args: usage.Exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "text" && output != "json" {
-				return usagef("-o %q: wants text or json", output)
+				return usage.Errorf("-o %q: wants text or json", output)
 			}
 			if f.id == "" {
 				f.id = "example"

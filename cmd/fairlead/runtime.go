@@ -12,6 +12,8 @@ import (
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/spf13/cobra"
+
+	"github.com/fairlead-net/fairlead/cmd/usage"
 )
 
 // runtimeFlags are what the commands that call plugins have in common.
@@ -131,7 +133,7 @@ func splitArgs(args string) ([][2]string, error) {
 		}
 		key, value, ok := strings.Cut(part, "=")
 		if !ok || key == "" {
-			return nil, usagef("--args %q: wants KEY=VALUE;KEY=VALUE", args)
+			return nil, usage.Errorf("--args %q: wants KEY=VALUE;KEY=VALUE", args)
 		}
 		pairs = append(pairs, [2]string{key, value})
 	}
@@ -144,7 +146,7 @@ func capabilityArgs(flags []string) (map[string]any, error) {
 		name, raw, ok := strings.Cut(flag, "=")
 		var value any
 		if !ok || json.Unmarshal([]byte(raw), &value) != nil {
-			return nil, usagef("--capability %q: wants NAME=JSON, for example portMappings='[{\"hostPort\":80,\"containerPort\":8080}]'", flag)
+			return nil, usage.Errorf("--capability %q: wants NAME=JSON, for example portMappings='[{\"hostPort\":80,\"containerPort\":8080}]'", flag)
 		}
 		caps[name] = value
 	}
@@ -154,7 +156,7 @@ func capabilityArgs(flags []string) (map[string]any, error) {
 func addCommand() *cobra.Command {
 	var f runtimeFlags
 	cmd := &cobra.Command{
-		Use: "add CONFLIST NETNS", Short: "Give a container its network, as a runtime would", Args: exactly(2),
+		Use: "add CONFLIST NETNS", Short: "Give a container its network, as a runtime would", Args: usage.Exactly(2),
 		Long: "Add calls the plugins of a configuration list in order and prints the result.\nNETNS is a path, or a name under /run/netns.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := f.openFor(args[0], args[1])
@@ -177,7 +179,7 @@ func addCommand() *cobra.Command {
 func containerCommand(use, short string, call func(ctx context.Context, s *session) error) *cobra.Command {
 	var f runtimeFlags
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: exactly(2),
+		Use: use, Short: short, Args: usage.Exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := f.openFor(args[0], args[1])
 			if err != nil {
@@ -224,7 +226,7 @@ func delCommand() *cobra.Command {
 func statusCommand() *cobra.Command {
 	var f runtimeFlags
 	cmd := &cobra.Command{
-		Use: "status CONFLIST", Short: "Ask whether an add could work now", Args: exactly(1),
+		Use: "status CONFLIST", Short: "Ask whether an add could work now", Args: usage.Exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := f.open(args[0])
 			if err != nil {
