@@ -19,7 +19,6 @@ import (
 	"github.com/fairlead-net/fairlead/kernel"
 	"github.com/fairlead-net/fairlead/lab/host"
 	"github.com/fairlead-net/fairlead/lab/inject"
-	"github.com/fairlead-net/fairlead/lab/oracle"
 )
 
 // Every run has the same containers, so that names derived from them are the
@@ -40,7 +39,7 @@ type node struct {
 	spaces  map[uint64]*kernel.Namespace
 	born    map[int]kernel.Link // links of the host that are no network's, by index
 	subject *libcni.RuntimeConf
-	looking oracle.Options
+	norm    *normaliser
 }
 
 // ipBatch, as a command, is ip with many lines.
@@ -52,7 +51,7 @@ func newNode(s *setup) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{Host: h, list: s.list, spaces: map[uint64]*kernel.Namespace{}, looking: s.norm.looking()}
+	n := &node{Host: h, list: s.list, spaces: map[uint64]*kernel.Namespace{}, norm: s.norm}
 	if err := n.furnish(s); err != nil {
 		return nil, errors.Join(err, n.close())
 	}

@@ -8,7 +8,7 @@ import (
 
 // picture looks at all of the node.
 func (n *node) picture() (facts, error) {
-	p, err := oracle.Take(n.Host, n.looking)
+	p, err := oracle.Take(n.Host, oracle.Options{Replace: n.norm.replace})
 	if err != nil {
 		return nil, err
 	}
@@ -30,14 +30,4 @@ func content(i oracle.Item) string {
 		return strings.TrimSpace(i.Value)
 	}
 	return i.Value
-}
-
-// looking says what differs between runs that do the same: what a plugin or the
-// kernel draws.
-func (n *normaliser) looking() oracle.Options {
-	var o oracle.Options
-	for _, r := range n.rules {
-		o.Replace = append(o.Replace, oracle.Replacement{Pattern: r.drawn, With: r.as})
-	}
-	return o
 }

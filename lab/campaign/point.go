@@ -3,6 +3,7 @@ package campaign
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A normaliser makes the text of an event the same in every run. Every run has
@@ -10,6 +11,9 @@ import (
 // as any other; what is left are the parts that a plugin or the kernel draws.
 type normaliser struct {
 	rules []rewrite
+	// plain are texts with nothing drawn in them: nearly all that a picture has,
+	// and the next one again.
+	plain sync.Map
 }
 
 type rewrite struct {
@@ -36,11 +40,24 @@ func newNormaliser() *normaliser {
 	return n
 }
 
-func (n *normaliser) normalise(text string) string {
-	for _, r := range n.rules {
-		text = r.drawn.ReplaceAllString(text, r.as)
+func (n *normaliser) normalise(text string) string { return strings.TrimSpace(n.replace(text)) }
+
+// maxPlain is the longest text that is remembered. Longer ones are journals and
+// logs, each of which is seen once.
+const maxPlain = 80
+
+func (n *normaliser) replace(text string) string {
+	if _, ok := n.plain.Load(text); ok {
+		return text
 	}
-	return strings.TrimSpace(text)
+	as := text
+	for _, r := range n.rules {
+		as = r.drawn.ReplaceAllString(as, r.as)
+	}
+	if as == text && len(text) <= maxPlain {
+		n.plain.Store(text, nil)
+	}
+	return as
 }
 
 // pointKey is a Point without its occurrence.

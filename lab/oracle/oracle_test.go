@@ -38,7 +38,10 @@ func attach(id, vethName string) step {
 }
 
 func normal(id string) Options {
-	return Options{Replace: []Replacement{{Text: id, With: "CONTAINER"}, {Pattern: regexp.MustCompile(`\bveth[0-9a-f]{8}\b`), With: "veth*"}}}
+	veth := regexp.MustCompile(`\bveth[0-9a-f]{8}\b`)
+	return Options{Replace: func(s string) string {
+		return veth.ReplaceAllString(strings.ReplaceAll(s, id, "CONTAINER"), "veth*")
+	}}
 }
 
 // TestSameTwice: of the same thing done in two hosts two equal pictures are taken,

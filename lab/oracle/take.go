@@ -152,7 +152,10 @@ func replacer(o Options, all []*netns) func(string) string {
 		}
 	}
 	names := strings.NewReplacer(pairs...)
-	return func(s string) string { return o.replace(names.Replace(s)) }
+	if o.Replace == nil {
+		return names.Replace
+	}
+	return func(s string) string { return o.Replace(names.Replace(s)) }
 }
 
 // ownsBefore says whose an address is that two links have: not a bridge's, which

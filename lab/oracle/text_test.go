@@ -139,7 +139,7 @@ func TestDrawnMACs(t *testing.T) {
 		{name: "br2", kind: "bridge", mac: at(3), drawn: true},
 		{name: "a", mac: at(4)}, {name: "b", mac: at(4), drawn: true},
 	}}
-	replace := replacer(Options{Replace: []Replacement{{Text: "veth", With: "port"}}}, []*netns{ns})
+	replace := replacer(Options{Replace: strings.NewReplacer("veth", "port").Replace}, []*netns{ns})
 	for text, want := range map[string]string{
 		"02:00:00:00:00:01": "02:00:00:00:00:01", "02:00:00:00:00:02": "(mac of port)",
 		"x 02:00:00:00:00:03 y": "x (mac of br2) y", "02:00:00:00:00:04": "(mac of b)",
