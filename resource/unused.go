@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/fairlead-net/fairlead/engine"
 )
 
 // Unused is what was found that nobody uses, a line for people each.
@@ -12,15 +14,21 @@ type Unused struct {
 	Kept    []string
 }
 
-// RemoveUnused takes away what DEL leaves for the next container and nobody
-// needs now: the operator's `gc --unused` (rule 9). It goes on after an error,
-// and reports all.
-func RemoveUnused(ctx context.Context, env Env, uppers Uppers) (Unused, error) {
-	report, err := RemoveUnusedBridges(ctx, env, uppers, func(string) bool { return true })
-	tables, tablesErr := RemoveUnusedTables(ctx, env)
-	report.Removed = append(report.Removed, tables.Removed...)
-	report.Kept = append(report.Kept, tables.Kept...)
-	return report, errors.Join(err, tablesErr)
+// RemoveUnused takes away what DEL leaves for the next container, or a lost
+// record left, and nobody needs now: the operator's `gc --unused` (rule 9). It
+// goes on after an error, and reports all.
+func RemoveUnused(ctx context.Context, env Env, e *engine.Engine[Env], uppers Uppers) (Unused, error) {
+	var all Unused
+	var errs []error
+	add := func(report Unused, err error) {
+		all.Removed = append(all.Removed, report.Removed...)
+		all.Kept = append(all.Kept, report.Kept...)
+		errs = append(errs, err)
+	}
+	add(RemoveUnusedBridges(ctx, env, uppers, func(string) bool { return true }))
+	add(RemoveUnusedVRFs(ctx, env, e))
+	add(RemoveUnusedTables(ctx, env))
+	return all, errors.Join(errs...)
 }
 
 // Uppers says whose link is upon a link of the host, by that one's name. What is

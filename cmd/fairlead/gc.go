@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/cni"
+	"github.com/fairlead-net/fairlead/engine"
 	"github.com/fairlead-net/fairlead/resource"
 )
 
@@ -22,14 +24,15 @@ func gcCommand() *cobra.Command {
 	var force, unused bool
 	cmd := &cobra.Command{
 		Use:   "gc CONFLIST [--valid ID/IFNAME]... [--force] | gc --unused",
-		Short: "Remove what is stale: attachments of a network, or unused bridges and tables",
+		Short: "Remove what is stale: attachments of a network, or what nobody uses",
 		Long: `With a configuration list, gc removes the attachments of its network that are not
 named by --valid and whose namespace is gone. With --force the namespace does not
 matter: whatever is not named by --valid goes.
 
 With --unused it removes what teardown leaves for the next container: bridges
 that Fairlead made and that have no ports, nothing upon them and no addresses of
-others, and the tables of nftables that hold no rule.`,
+others, VRFs of VPCs with nobody in them and no attachment recorded, and the
+tables of nftables that hold no rule.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -44,7 +47,7 @@ others, and the tables of nftables that hold no rule.`,
 	f.register(cmd, false)
 	cmd.Flags().StringArrayVar(&valid, "valid", nil, "an attachment that is still valid: ID/IFNAME; may be repeated")
 	cmd.Flags().BoolVar(&force, "force", false, "remove what is not valid though its namespace lives")
-	cmd.Flags().BoolVar(&unused, "unused", false, "remove bridges and tables of ours that nobody uses")
+	cmd.Flags().BoolVar(&unused, "unused", false, "remove bridges, VRFs and tables of ours that nobody uses")
 	return cmd
 }
 
@@ -92,23 +95,32 @@ func (s *session) living(set []types.GCAttachment) ([]types.GCAttachment, error)
 	return set, nil
 }
 
-// collectUnused removes the ensured things that nobody uses any more.
+// collectUnused removes the things of many that nobody uses any more.
 func collectUnused(ctx context.Context, out io.Writer) error {
-	uppers, err := recordedUppers()
+	j, err := journal()
+	if err != nil {
+		return err
+	}
+	uppers, err := recordedUppers(j)
 	if err != nil {
 		return err // who can't be read may be upon any of them
 	}
+	e := &engine.Engine[resource.Env]{Journal: j, Enter: stayOut}
 	return reportUnused(out, func(env resource.Env) (resource.Unused, error) {
-		return resource.RemoveUnused(ctx, env, uppers)
+		return resource.RemoveUnused(ctx, env, e, uppers)
 	})
 }
 
+var errRecorded = errors.New("what is recorded is its own DEL's, or GC's, to end")
+
+// stayOut has every attachment of this boot count as a user, be its namespace
+// there or not.
+func stayOut(context.Context, engine.Header) (resource.Env, engine.Scope, func(), error) {
+	return resource.Env{}, engine.Scope{}, nil, errRecorded
+}
+
 // recordedUppers are the links upon others that the journal records.
-func recordedUppers() (resource.Uppers, error) {
-	j, err := journal()
-	if err != nil {
-		return nil, err
-	}
+func recordedUppers(j *engine.Journal) (resource.Uppers, error) {
 	entries, err := j.All()
 	if err != nil {
 		return nil, err
