@@ -216,7 +216,7 @@ func promised(prev *current.Result, ifName string) ([]resource.Resource, error) 
 		list = append(list, &resource.Address{On: resource.On{Side: resource.Container, Link: name}, N: count[name], Address: p})
 		count[name]++
 	}
-	if len(prev.Interfaces) > 0 && len(links) == 0 {
+	if len(prev.Interfaces) > 0 && links[ifName] == nil {
 		return list, nil // what it has is a virtual machine's
 	}
 	routes, err := Routes(resource.On{Side: resource.Container, Link: ifName}, 0, prev)

@@ -119,18 +119,18 @@ func spec04(tr *trial) {
 func spec06(tr *trial) {
 	for _, tc := range []struct {
 		name string
-		lose func(host.Attachment) host.Attachment
+		lose func(host.Attachment, host.Result) host.Attachment
 	}{
-		{"all is there", func(a host.Attachment) host.Attachment { return a }},
-		{"no namespace given", func(a host.Attachment) host.Attachment {
+		{"all is there", func(a host.Attachment, _ host.Result) host.Attachment { return a }},
+		{"no namespace given", func(a host.Attachment, _ host.Result) host.Attachment {
 			return a.WithEnv("CNI_NETNS", "")
 		}},
-		{"namespace gone", func(a host.Attachment) host.Attachment {
+		{"namespace gone", func(a host.Attachment, _ host.Result) host.Attachment {
 			a.Host.DeleteNetns(a.Netns)
 			return a
 		}},
-		{"interface gone", func(a host.Attachment) host.Attachment {
-			a.Host.MustRunIn(a.Netns, "ip", "link", "del", a.IfName)
+		{"interface gone", func(a host.Attachment, r host.Result) host.Attachment {
+			tr.loseLink(a, r)
 			return a
 		}},
 	} {
@@ -139,8 +139,8 @@ func spec06(tr *trial) {
 			tr := tr.again(t)
 			before := tr.before()
 			a, records := tr.recorded()
-			a.MustAdd(t)
-			tc.lose(a).MustDel(t)
+			r := a.MustAdd(t)
+			tc.lose(a, r).MustDel(t)
 			if n := len(host.Records(t, records, "DEL")); n != 1 {
 				t.Errorf("the delegate got %d DELs, want 1", n)
 			}

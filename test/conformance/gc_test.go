@@ -72,6 +72,9 @@ func spec09(tr *trial) {
 	a, records := tr.recorded(refuses("GC", "DEL")...)
 	tr.stale(a)
 	b := tr.beside(a)
+	b.Config = b.Config.With("recorder", b.Config["recorder"].(host.Config).With("result", map[string]any{
+		"ips": []any{map[string]any{"version": "4", "address": "10.99.0.6/24", "gateway": "10.99.0.1"}},
+	}))
 	tr.stale(b)
 	message := mustFail(tr, "GC whose delegate fails", a.GC())
 	contains(tr, message, "the recorder refuses")

@@ -89,10 +89,10 @@ func delegating(s *subject) string {
 }
 
 func makesInterface(s *subject) string {
-	if s.interfaces != nil && s.name != "loopback" && s.chain == nil {
+	if s.interfaces != nil && s.inside() && s.name != "loopback" && s.chain == nil {
 		return ""
 	}
-	return "makes no interface"
+	return "makes no interface in the container"
 }
 
 func passesOn(s *subject) string {

@@ -47,6 +47,12 @@ type subject struct {
 	breakages []breakage
 }
 
+// inside tells whether the attachment's interface is in the container, or it has
+// none; a virtual machine's is on the host.
+func (s *subject) inside() bool {
+	return s.interfaces == nil || s.interfaces[s.addressOf] == inContainer
+}
+
 // A side is where an interface of a result is.
 type side int
 
@@ -54,6 +60,15 @@ const (
 	onHost side = iota
 	inContainer
 )
+
+// loseLink takes the attachment's interface away.
+func (s *subject) loseLink(a host.Attachment, r host.Result) {
+	if s.inside() {
+		a.Host.MustRunIn(a.Netns, "ip", "link", "del", a.IfName)
+	} else {
+		a.Host.MustRun("ip", "link", "del", name(r, s.addressOf))
+	}
+}
 
 // A breakage damages a healthy attachment.
 type breakage struct {
