@@ -41,17 +41,19 @@ func setUpRoot() error {
 			return err
 		}
 	}
-	if err := errors.Join(os.Mkdir("/upper/data", 0o755), os.Mkdir("/upper/work", 0o755)); err != nil {
+	if err := overlay("/lower", "/upper/root", "/root"); err != nil {
 		return err
 	}
-	root := mount{"overlay", "/root", "overlay", 0, "lowerdir=/lower,upperdir=/upper/data,workdir=/upper/work"}
-	if err := root.do(); err != nil {
-		return err
+	if hasShare(tagModules) {
+		modules := mount{tagModules, "/lowermodules", "9p", unix.MS_RDONLY, over9p}
+		if err := errors.Join(modules.do(), overlay("/lowermodules", "/upper/modules", "/root/lib/modules")); err != nil {
+			return err
+		}
 	}
 	if err := switchRoot("/root"); err != nil {
 		return err
 	}
-	for _, m := range guestMounts(over9p) {
+	for _, m := range guestMounts() {
 		if err := m.do(); err != nil {
 			return err
 		}
@@ -59,7 +61,7 @@ func setUpRoot() error {
 	if err := makeStaticNodes("/lib/modules"); err != nil {
 		return err
 	}
-	if err := fewerTunnels(); err != nil {
+	if err := errors.Join(fewerTunnels(), copyPrograms()); err != nil {
 		return err
 	}
 	return likeABootedSystem()
@@ -77,8 +79,8 @@ func fewerTunnels() error {
 }
 
 // guestMounts are the mounts that a booted system has.
-func guestMounts(over9p string) []mount {
-	mounts := []mount{
+func guestMounts() []mount {
+	return []mount{
 		{"tmpfs", "/run", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=0755"},
 		{"devpts", "/dev/pts", "devpts", 0, "gid=5,mode=0620,ptmxmode=0666"},
 		{"tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=1777"},
@@ -86,10 +88,16 @@ func guestMounts(over9p string) []mount {
 		{"bpf", "/sys/fs/bpf", "bpf", 0, ""},
 		{"tracefs", "/sys/kernel/tracing", "tracefs", 0, ""},
 	}
-	if hasShare(tagModules) {
-		mounts = append(mounts, mount{tagModules, "/lib/modules", "9p", unix.MS_RDONLY, over9p})
+}
+
+// overlay mounts what is in lower, with what changes kept in memory.
+func overlay(lower, memory, at string) error {
+	data, work := filepath.Join(memory, "data"), filepath.Join(memory, "work")
+	if err := errors.Join(os.MkdirAll(data, 0o755), os.MkdirAll(work, 0o755)); err != nil {
+		return err
 	}
-	return mounts
+	m := mount{"overlay", at, "overlay", 0, "lowerdir=" + lower + ",upperdir=" + data + ",workdir=" + work}
+	return m.do()
 }
 
 // hasShare says whether qemu offers a 9p share of that tag.
