@@ -57,10 +57,20 @@ func TestMasqueradeTableIsSharedWithOthers(t *testing.T) {
 	}
 }
 
-// Many at once, with the table coming and going under them without any lock, as
-// when the reference is at work too.
 func TestMasqueradeManyAtOnce(t *testing.T) {
 	t.Parallel()
+	manyAtOnce(t, &MasqueradeTable{}, func(container string) (m, other Resource) {
+		made := iptablesTwin()
+		made.Container = container
+		return made, remembered(made)
+	})
+}
+
+// manyAtOnce makes and removes what lives in a table, with the table coming and
+// going under them without any lock, as when the reference is at work too. Each
+// second one is removed by the other account of it.
+func manyAtOnce(t *testing.T, table Resource, state func(container string) (made, other Resource)) {
+	t.Helper()
 	ctx := context.Background()
 	env := newEnv(t)
 	stop := make(chan struct{})
@@ -71,7 +81,7 @@ func TestMasqueradeManyAtOnce(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				if err := (&MasqueradeTable{}).Remove(ctx, env); err != nil {
+				if err := table.Remove(ctx, env); err != nil {
 					t.Error(err)
 				}
 			}
@@ -87,18 +97,17 @@ func TestMasqueradeManyAtOnce(t *testing.T) {
 			defer ns.Close()
 			env := Env{Host: ns, Container: env.Container}
 			for round := range 3 {
-				m := iptablesTwin()
-				m.Container = fmt.Sprintf("c%d-%d", i, round)
-				if err := m.Create(ctx, env); err != nil {
+				r, other := state(fmt.Sprintf("c%d-%d", i, round))
+				if err := r.Create(ctx, env); err != nil {
 					t.Errorf("create: %v", err)
 				}
-				if s, err := m.Observe(ctx, env); err != nil || s.Is != engine.IsPresent {
+				if s, err := r.Observe(ctx, env); err != nil || s.Is != engine.IsPresent {
 					t.Errorf("%v, %v after Create", s, err)
 				}
 				if round%2 == 0 {
-					m = remembered(m)
+					r = other
 				}
-				if err := m.Remove(ctx, env); err != nil {
+				if err := r.Remove(ctx, env); err != nil {
 					t.Errorf("remove: %v", err)
 				}
 			}
@@ -107,7 +116,7 @@ func TestMasqueradeManyAtOnce(t *testing.T) {
 	all.Wait()
 	close(stop)
 	remover.Wait()
-	noError(t, (&MasqueradeTable{}).Remove(ctx, env))
+	noError(t, table.Remove(ctx, env))
 	if rest := rulesetOf(t, env.Host); rest != "" {
 		t.Errorf("left: %s", rest)
 	}

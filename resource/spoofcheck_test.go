@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-net/fairlead/attachment"
 	"github.com/fairlead-net/fairlead/engine"
-	"github.com/fairlead-net/fairlead/kernel"
 )
 
 const referenceSpoofCheck = `
@@ -282,54 +280,9 @@ func TestSpoofCheckLongNames(t *testing.T) {
 
 func TestSpoofCheckManyAtOnce(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
-	env := newEnv(t)
-	stop := make(chan struct{})
-	var remover, all sync.WaitGroup
-	remover.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				if err := (&SpoofCheckTable{}).Remove(ctx, env); err != nil {
-					t.Error(err)
-				}
-			}
-		}
+	manyAtOnce(t, &SpoofCheckTable{}, func(container string) (s, other Resource) {
+		made := testSpoofCheck()
+		made.Container = container
+		return made, forgetful(made)
 	})
-	for i := range 32 {
-		all.Go(func() {
-			ns, _, err := kernel.Open(env.Host.Path())
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer ns.Close()
-			env := Env{Host: ns, Container: env.Container}
-			for round := range 3 {
-				s := testSpoofCheck()
-				s.Container = fmt.Sprintf("c%d-%d", i, round)
-				if err := s.Create(ctx, env); err != nil {
-					t.Errorf("create: %v", err)
-				}
-				if state, err := s.Observe(ctx, env); err != nil || state.Is != engine.IsPresent {
-					t.Errorf("%v, %v after Create", state, err)
-				}
-				if round%2 == 0 {
-					s = forgetful(s)
-				}
-				if err := s.Remove(ctx, env); err != nil {
-					t.Errorf("remove: %v", err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	close(stop)
-	remover.Wait()
-	noError(t, (&SpoofCheckTable{}).Remove(ctx, env))
-	if rest := rulesetOf(t, env.Host); rest != "" {
-		t.Errorf("left: %s", rest)
-	}
 }
