@@ -10,7 +10,8 @@ import (
 )
 
 // progress shows how far a campaign is: a bar on a terminal, else a line now and
-// then.
+// then; and each run that found something at once, since a campaign can take
+// hours.
 type progress struct {
 	w        io.Writer
 	about    string
@@ -34,9 +35,10 @@ func newProgress(f *os.File, about string) *progress {
 	return &progress{w: f, about: about, begun: now, told: now, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
 }
 
-func (p *progress) cell(done, all int, c campaign.Cell, _ campaign.Point) {
+func (p *progress) cell(done, all int, c campaign.Cell, at campaign.Point) {
 	if c.Verdict.Bad() {
 		p.bad++
+		p.found(c, at)
 	}
 	every := lineEvery
 	if p.terminal {
@@ -45,6 +47,19 @@ func (p *progress) cell(done, all int, c campaign.Cell, _ campaign.Point) {
 	if now := time.Now(); now.Sub(p.told) >= every || done == all {
 		p.told = now
 		p.tell(done, all)
+	}
+}
+
+// found names the run as --point and --faults take it.
+func (p *progress) found(c campaign.Cell, at campaign.Point) {
+	if p.terminal {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	fmt.Fprintf(p.w, "%s: --point '%s' --faults '%s'\n", c.Verdict, at.Name(), c.Fault)
+	for _, s := range c.Steps {
+		for _, f := range s.Found {
+			fmt.Fprintf(p.w, "    %s: %s: %s\n", s.Call, f.Verdict, f.Text)
+		}
 	}
 }
 
