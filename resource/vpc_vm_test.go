@@ -4,6 +4,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"os"
 	"strings"
@@ -92,6 +93,22 @@ func TestVPCIsClosed(t *testing.T) {
 	wantState(t, env, v, engine.IsPresent)
 	if err := (&VRF{Name: v.Name, VPC: "blue", Table: 5001}).Create(ctx, env); !engine.IsConflict(err) {
 		t.Errorf("another table: %v", err)
+	}
+}
+
+// TestVPCThatCantBeClosed is not made: that the kernel has no such route is
+// believed of one without IPv6 alone.
+func TestVPCThatCantBeClosed(t *testing.T) {
+	t.Parallel()
+	ctx, env := context.Background(), newEnv(t)
+	for n := range len(testVPC().walls()) {
+		v := testVPC()
+		refusing := Env{Host: env.Host.WithFaults(kernel.FailNth("route.add", n+1, false, unix.EOPNOTSUPP)), Container: env.Container}
+		if err := v.Create(ctx, refusing); !errors.Is(err, unix.EOPNOTSUPP) || !engine.IsPartial(err) {
+			t.Errorf("wall %d: %v", n, err)
+		}
+		noError(t, v.Remove(ctx, env))
+		wantState(t, env, v, engine.IsAbsent)
 	}
 }
 

@@ -73,17 +73,40 @@ func (v *VRF) close(ns *kernel.Namespace) error {
 		}
 	}
 	for _, wall := range v.walls() {
-		if err := ns.AddRoute(wall); err != nil && !kernel.Exists(err) && !kernel.Unsupported(err) {
+		if err := build(ns, wall); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// build adds a wall, unless the kernel has no packets that it would stop.
+func build(ns *kernel.Namespace, wall kernel.Route) error {
+	err := ns.AddRoute(wall)
+	if kernel.Exists(err) {
+		return nil
+	}
+	if wall.Dst.Addr().Is6() && kernel.Unsupported(err) {
+		switch has, lookErr := hasIPv6(ns); {
+		case lookErr != nil:
+			return errors.Join(err, lookErr)
+		case !has:
+			return nil
+		}
+	}
+	return err
+}
+
+// hasIPv6 tells whether the kernel has IPv6 at all.
+func hasIPv6(ns *kernel.Namespace) (bool, error) {
+	_, has, err := ns.Sysctl("net/ipv6/conf/all/forwarding")
+	return has, err
+}
+
 func (v *VRF) compareWalls(ns *kernel.Namespace, table uint32, d *drift) error {
 	closed := *v
 	closed.Table = table
-	_, ipv6, err := ns.Sysctl("net/ipv6/conf/all/forwarding")
+	ipv6, err := hasIPv6(ns)
 	if err != nil {
 		return err
 	}
