@@ -58,7 +58,8 @@ with a carrier, the first with addresses and the default routes; eth0 if it
 names none. --prepare adds what else a network needs.
 
 Results are kept in --out: of one network in itself, of several in a directory
-each. report.html there shows them in a browser.
+each. report.html there shows them in a browser. A run that finds something
+is told on standard error at once, as --point and --faults take it.
 
 Faults: ` + strings.Join(campaign.FaultNames(), ", ") + `.`,
 		Example: `  fairlead-lab run net.conflist --plugins /opt/cni/bin --out result

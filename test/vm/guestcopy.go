@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // copyPrograms has the programs that tests start over and over, and their
@@ -33,7 +35,8 @@ func copyPrograms() error {
 	others := []string{"/etc/ld.so.cache", "/bin", "/sbin", "/lib", "/lib64"}
 	for _, pattern := range []string{
 		"/etc/iproute2/*", "/usr/share/iproute2/*",
-		"/lib/modules/*/modules.*", "/lib/modprobe.d/*", "/etc/modprobe.d/*", // the kernel starts modprobe for each kind of link that it does not know
+		// The kernel starts modprobe for each kind of link that it does not know.
+		"/lib/modules/*/modules.*", "/lib/modprobe.d/*", "/etc/modprobe.d/*",
 	} {
 		names, err := filepath.Glob(pattern)
 		if err != nil {
@@ -80,8 +83,11 @@ func (c copier) program(path string) error {
 			return err
 		}
 		to, err := os.Readlink(path)
-		if err != nil {
+		if errors.Is(err, unix.EINVAL) { // no link
 			return c.libraries(path)
+		}
+		if err != nil {
+			return unlessMissing(err)
 		}
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(filepath.Dir(path), to)
