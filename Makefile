@@ -16,8 +16,14 @@ COMPILE  = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 LINT     = go tool -modfile=tools/go.mod golangci-lint
 ARCHS    = amd64 arm64
 FUZZTIME = 10s
+# Ends a package of tests that hangs; a slow or busy machine must not come near it.
+TIMEOUT  = 60m
 # Arguments for unit, conformance, vmtest and bench: make vmtest ARGS='-v -run=TestVeth ./kernel'
 ARGS     =
+
+# What the caller's shell sets for his node, or for a container, is not for the tests.
+unexport $(filter-out FAIRLEAD_VM_KERNEL FAIRLEAD_VM_CACHE FAIRLEAD_RACE_ROUNDS FAIRLEAD_UPDATE_GOLDEN FAIRLEAD_CONFORMANCE_DIR, \
+	$(filter FAIRLEAD_% CNI_%,$(.VARIABLES)))
 
 .PHONY: help
 help: ## list the targets
@@ -67,11 +73,11 @@ lint: ## golangci-lint, as .golangci.yml says
 .PHONY: unit
 unit: ## all tests but the conformance suite, with the race detector (as root)
 	packages=$$(go list ./... | grep -v '/test/conformance$$'); \
-	go test -race -timeout 20m $(ARGS) $$packages
+	go test -race -timeout $(TIMEOUT) $(ARGS) $$packages
 
 .PHONY: conformance
 conformance: ## the conformance suite and its table (as root)
-	cd test/conformance && go test -race -count=1 $(ARGS)
+	cd test/conformance && go test -race -count=1 -timeout $(TIMEOUT) $(ARGS)
 
 # Suites that call finished binaries find them here: the guest should not build.
 GUEST     = $(CURDIR)/bin/guest
@@ -92,7 +98,7 @@ guest: build
 vmtest: guest ## the integration tests on Debian's kernel, in a virtual machine
 	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/vm ./test/vm
 ifeq ($(ARGS),)
-	go test -tags vmhost -run '^TestVM$$' ./test/vm
+	go test -tags vmhost -timeout $(TIMEOUT) -run '^TestVM$$' ./test/vm
 endif
 	bin/vm test $(ARGS)
 

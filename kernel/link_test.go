@@ -2,9 +2,11 @@ package kernel
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,9 +24,14 @@ func TestVethPairInOneMessage(t *testing.T) {
 		}},
 	}))
 	noLink(t, host, "eth0")
-	h, c := link(t, host, "veth0"), link(t, ctr, "eth0")
+	// The kernel answers before it has worked the operational state out.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	h, err := host.WaitLink(ctx, link(t, host, "veth0").Index, func(l Link) bool { return !l.Running })
+	must(t, err)
+	c := link(t, ctr, "eth0")
 	if h.MTU != 1400 || h.MAC.String() != "02:00:00:00:00:02" || h.Master != br.Index || h.MasterKind != "bridge" ||
-		h.TxQLen != 7 || !h.Up || h.Running || h.Parent != 77 || h.ParentNetnsID == nil || h.Kind != "veth" {
+		h.TxQLen != 7 || !h.Up || h.Parent != 77 || h.ParentNetnsID == nil || h.Kind != "veth" {
 		t.Errorf("host's end: %+v", h)
 	}
 	if c.MTU != 1300 || c.MAC.String() != "02:00:00:00:00:03" || c.Index != 77 || c.TxQLen != 8 || c.NumRxQueues != 3 ||
@@ -39,8 +46,8 @@ func TestVethPairInOneMessage(t *testing.T) {
 	}
 
 	must(t, ctr.SetLink(c.Index, LinkChange{Up: ptr(true)}))
-	if h := link(t, host, "veth0"); !h.Running || h.OperState != OperUp {
-		t.Errorf("host's end, when both are up: %+v", h)
+	if h, err := host.WaitLink(ctx, h.Index, func(l Link) bool { return l.Running && l.OperState == OperUp }); err != nil {
+		t.Errorf("host's end, when both are up: %+v: %v", h, err)
 	}
 	gone, err := host.DelLink(h.Index)
 	if err != nil || !gone {

@@ -142,7 +142,7 @@ func TestNamespaces(t *testing.T) {
 + unnamed (descriptor of sleep): link b1: bridge mac=drawn mtu=1500 txqlen=1000
 + unnamed (process sleep): link b0: bridge mac=drawn mtu=1500 txqlen=1000
 `
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	last, ok, err := Until(ctx, h, Options{}, func(p Picture) bool { return Diff(before, p).String() == want })
 	if err != nil || !ok {

@@ -51,7 +51,11 @@ func TestRule15DelegateKeepsWhatLives(t *testing.T) {
 		a, records := s.recorded()
 		a.MustAdd(s)
 		_ = a.GC()
-		for _, got := range host.Records(s, records, "GC") {
+		told := host.Records(s, records, "GC")
+		if len(told) != 1 {
+			s.Errorf("the delegate got %d GCs, want 1", len(told))
+		}
+		for _, got := range told {
 			if valid, _ := got.Stdin["cni.dev/valid-attachments"].([]any); len(valid) != 1 {
 				s.Errorf("the delegate of an attachment that was kept is told to keep %v", valid)
 			}

@@ -19,6 +19,17 @@ func (h *Host) Reach(from, to, address string) (source netip.Addr, err error) {
 
 // ReachOn is Reach to a namespace of another host.
 func (h *Host) ReachOn(from string, far *Host, to, address string) (source netip.Addr, err error) {
+	return h.reach(from, far, to, address, time.Minute)
+}
+
+// Apart tells that no connection comes about within three seconds, the time of
+// a SYN and its first repetition: for what never comes there is no event.
+func (h *Host) Apart(from, to, address string) bool {
+	_, err := h.reach(from, h, to, address, 3*time.Second)
+	return err != nil
+}
+
+func (h *Host) reach(from string, far *Host, to, address string, limit time.Duration) (source netip.Addr, err error) {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
 		return source, err
@@ -39,7 +50,7 @@ func (h *Host) ReachOn(from string, far *Host, to, address string) (source netip
 		}
 	}()
 	var s int
-	h.within(from, func() { s, err = connect(ip, port) })
+	h.within(from, func() { s, err = connect(ip, port, limit) })
 	if err != nil {
 		return source, fmt.Errorf("connecting from %q to %s in %q: %w", from, ip, to, err)
 	}
@@ -87,12 +98,12 @@ func listen(ip netip.Addr) (net.Listener, error) {
 	return net.FileListener(f)
 }
 
-func connect(ip netip.Addr, port int) (int, error) {
+func connect(ip netip.Addr, port int, limit time.Duration) (int, error) {
 	s, err := unix.Socket(family(ip), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}
-	timeout := unix.NsecToTimeval(int64(3 * time.Second))
+	timeout := unix.NsecToTimeval(int64(limit))
 	if err := unix.SetsockoptTimeval(s, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &timeout); err != nil {
 		unix.Close(s)
 		return -1, err

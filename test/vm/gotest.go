@@ -21,8 +21,9 @@ const (
 	buildTag = "vmtest"
 	// mark in a package's comment has its tests run in the virtual machine.
 	mark = "//fairlead:vmtest"
-	// testTimeout is go test's -timeout, for one package.
-	testTimeout = "15m"
+	// testTimeout is go test's -timeout, for one package: it ends what hangs, and
+	// an emulated machine on a busy one must not come near it.
+	testTimeout = "60m"
 )
 
 // testRooms are the rooms whose tests all run in the virtual machine: those that

@@ -9,9 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // These tests boot the virtual machine; make vmtest runs them.
@@ -54,6 +56,10 @@ func (v tool) do(t *testing.T, dir, stdin string, args ...string) outcome {
 func TestVM(t *testing.T) {
 	t.Parallel()
 	vm := build(t)
+	// The first boot on a machine fetches the kernel, and says so on stderr.
+	if got := vm.do(t, "/", "", "run", "true"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
 
 	t.Run("all passes through", func(t *testing.T) {
 		t.Parallel()
@@ -153,19 +159,41 @@ func (v tool) dies(t *testing.T) {
 	if len(qemu) != 1 {
 		t.Fatalf("children of the harness: %v", qemu)
 	}
+	ended := pidfd(t, qemu[0])
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
 		t.Error("the harness reports success")
 	}
-	for range 100 {
-		if _, err := os.Stat("/proc/" + qemu[0] + "/exe"); err != nil {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
+	// A pidfd is readable when its process has ended.
+	n, err := retry(func() (int, error) {
+		return unix.Poll([]unix.PollFd{{Fd: int32(ended), Events: unix.POLLIN}}, 60_000)
+	})
+	if n != 1 || err != nil {
+		t.Errorf("qemu lives on: %d, %v", n, err)
 	}
-	t.Error("qemu lives on")
+}
+
+func pidfd(t *testing.T, pid string) int {
+	t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.PidfdOpen(n, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return fd
+}
+
+// retry repeats a call that a signal interrupted.
+func retry(call func() (int, error)) (n int, err error) {
+	for n, err = call(); errors.Is(err, unix.EINTR); n, err = call() {
+	}
+	return n, err
 }
 
 func childrenOf(t *testing.T, pid int) []string {

@@ -131,7 +131,7 @@ func addr(b []byte) string {
 func (w *wire) saw(t *testing.T, source, segment, from, to string) {
 	t.Helper()
 	want := routed{source, segment, from, to}
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		w.mu.Lock()
 		there, all := slices.Contains(w.routed, want), fmt.Sprint(w.routed)
