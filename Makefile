@@ -133,6 +133,10 @@ campaign-vm: build ## those of them that need the virtual machine's kernel
 bench: build ## Fairlead beside the reference plugins and the floor (as root)
 	bin/fairlead-lab bench $(ARGS)
 
+.PHONY: mutants
+mutants: ## break the code in one place at a time; the tests must notice (as root)
+	go run ./test/mutants $(ARGS)
+
 .PHONY: cover
 cover: ## coverage of all packages by all tests, in coverage.html (as root)
 	go test -coverpkg=./... -coverprofile=coverage.out ./...
