@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -284,6 +285,29 @@ func TestMalformedAnswers(t *testing.T) {
 		err := eachAttr(b, func(uint16, []byte) error { return nil })
 		if !errors.Is(err, errMalformed) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAnswerToAnotherRequest: what still comes for an earlier request, or for
+// another socket, says nothing of this one.
+func TestAnswerToAnotherRequest(t *testing.T) {
+	t.Parallel()
+	failure := func(seq, pid uint32) []byte {
+		b := binary.NativeEndian.AppendUint32(nil, 20)
+		b = binary.NativeEndian.AppendUint16(b, unix.NLMSG_ERROR)
+		b = binary.NativeEndian.AppendUint16(b, 0)
+		b = binary.NativeEndian.AppendUint32(b, seq)
+		b = binary.NativeEndian.AppendUint32(b, pid)
+		return binary.NativeEndian.AppendUint32(b, uint32(0xffffffff)) // -EPERM
+	}
+	for _, c := range []struct {
+		seq, pid uint32
+		ours     bool
+	}{{6, 1, false}, {7, 2, false}, {7, 1, true}} {
+		a := answer{seq: 7, pid: 1}
+		if err := a.read(failure(c.seq, c.pid)); err != nil || a.done != c.ours {
+			t.Errorf("request %d of socket %d: done %v, %v", c.seq, c.pid, a.done, err)
 		}
 	}
 }
