@@ -156,7 +156,7 @@ func (se *session) take(ctx context.Context, id attachment.ID, n int, set RangeS
 	if err != nil {
 		return Allocation{}, record{}, err
 	}
-	rec := record{Name: addr.String(), Written: t.written, Boot: se.boot}
+	rec := record{Name: addr.String(), Written: t.written, Boot: se.boot, Machine: se.here()}
 	if err := se.writeLast(n, addr); err != nil {
 		return Allocation{}, record{}, se.giveBack([]record{rec}, err)
 	}

@@ -53,9 +53,11 @@ func benchIn(tb testing.TB, dir string) *bench {
 	}
 	b := &bench{TB: tb, tap: &tap{}, boot: filepath.Join(dir, "boot_id")}
 	s.bootFile = b.boot
+	s.machineFile, s.productFile = filepath.Join(dir, "machine-id"), filepath.Join(dir, "product_uuid")
 	b.Store = s
 	b.sys = b.tap
 	b.reboot("boot-one")
+	b.identify(machineA, "")
 	return b
 }
 
@@ -64,6 +66,34 @@ func (b *bench) reboot(id string) {
 	if err := os.WriteFile(b.boot, []byte(id+"\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
+}
+
+// identify says which machine this is: an empty text is no file.
+func (b *bench) identify(machine, product string) {
+	b.Helper()
+	for path, text := range map[string]string{b.machineFile: machine, b.productFile: product} {
+		err := os.WriteFile(path, []byte(text+"\n"), 0o600)
+		if text == "" {
+			err = os.RemoveAll(path)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// elsewhere is the same data directory as another machine sees it.
+func (b *bench) elsewhere(boot, machine, product string) *bench {
+	b.Helper()
+	dir := b.TempDir()
+	s := *b.Store
+	s.bootFile = filepath.Join(dir, "boot_id")
+	s.machineFile, s.productFile = filepath.Join(dir, "machine-id"), filepath.Join(dir, "product_uuid")
+	o := &bench{TB: b.TB, tap: &tap{}, boot: s.bootFile, Store: &s}
+	o.sys = o.tap
+	o.reboot(boot)
+	o.identify(machine, product)
+	return o
 }
 
 func owner(n int) attachment.ID {

@@ -142,6 +142,10 @@ func readAll(sys files, dir int, name string, limit int) ([]byte, unix.Stat_t, e
 		return nil, unix.Stat_t{}, err
 	}
 	defer sys.close(fd)
+	return readOpen(sys, fd, limit)
+}
+
+func readOpen(sys files, fd, limit int) ([]byte, unix.Stat_t, error) {
 	st, err := sys.stat(fd)
 	if err != nil {
 		return nil, st, err

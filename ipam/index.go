@@ -1,8 +1,10 @@
 package ipam
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"time"
@@ -39,6 +41,11 @@ type state struct {
 	// Boot is that of the last walk: at the first use in a new one, leases
 	// that were recorded in an earlier one go.
 	Boot string `json:"boot"`
+	// Machine is that of the last walk, noMachine where it was unknown. The
+	// version before wrote none: its records tell of no machine either.
+	Machine string `json:"machine,omitempty"`
+	// Shared: more machines than one have been here.
+	Shared bool `json:"shared,omitempty"`
 	// Dev and Ino are the folder's that the index is of: it may have been
 	// removed and made again.
 	Dev uint64 `json:"dev"`
@@ -47,6 +54,9 @@ type state struct {
 	Sec  int64 `json:"sec"`
 	Nsec int64 `json:"nsec"`
 }
+
+// noMachine is a machine that is not known, no digest.
+const noMachine = "-"
 
 func (s state) mark() unix.Timespec { return unix.Timespec{Sec: s.Sec, Nsec: s.Nsec} }
 
@@ -74,6 +84,8 @@ type record struct {
 	// makes sure that a lease of an earlier boot is the one that we saw then.
 	Written string `json:"written"`
 	Boot    string `json:"boot"`
+	// Machine is the one whose boot it is, "" where that is not known.
+	Machine string `json:"machine,omitempty"`
 }
 
 // An entry is what the index has of an owner.
@@ -127,6 +139,7 @@ func (se *session) openIndex(root int) {
 	}
 	data, _, err := readAll(se.sys, se.index, stateName, maxState)
 	if err != nil {
+		se.frozen = !absent(err) && !errors.Is(err, errNotRegular) && !errors.Is(err, unix.ELOOP)
 		return
 	}
 	st, err := parseState(data)
@@ -135,7 +148,7 @@ func (se *session) openIndex(root int) {
 	}
 	se.state = st
 	se.frozen = st.Version > indexVersion
-	se.known = st.Version == indexVersion && st.Boot == se.boot && se.marked()
+	se.known = st.Version == indexVersion && st.Boot == se.boot && st.Machine != "" && se.marked()
 }
 
 func subfolder(sys files, at int, name string, make bool) (int, error) {
@@ -172,7 +185,7 @@ func (se *session) setMark() error {
 	}
 	se.changed = false
 	se.state = state{
-		Version: indexVersion, Boot: se.boot,
+		Version: indexVersion, Boot: se.boot, Machine: cmp.Or(se.here(), noMachine), Shared: se.shared,
 		Dev: st.Dev, Ino: st.Ino,
 		Sec: st.Mtim.Sec, Nsec: st.Mtim.Nsec,
 	}
@@ -190,11 +203,16 @@ func (se *session) readEntry(owner attachment.Owner) (e entry, ok bool, err erro
 	if absent(err) {
 		return entry{}, false, nil
 	}
+	if errors.Is(err, errNotRegular) || errors.Is(err, unix.ELOOP) {
+		err = fmt.Errorf("%w: %w", errNoEntry, err)
+	}
 	if err != nil {
 		return entry{}, false, err
 	}
-	e, err = parseEntry(se.network, owner, data)
-	return e, err == nil, err
+	if e, err = parseEntry(se.network, owner, data); err != nil {
+		return e, false, fmt.Errorf("%w: %w", errNoEntry, err)
+	}
+	return e, true, nil
 }
 
 // writeEntry keeps what an owner has. It need not be atomic: until the mark is

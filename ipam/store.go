@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,20 +16,22 @@ import (
 // A Store is the leases of one network in one data directory. Its methods may
 // be called by any number of processes at once.
 type Store struct {
-	dataDir  string
-	network  string
-	bootFile string
-	sys      files
-}
+	dataDir string
+	network string
+	sys     files
 
-const bootIDFile = "/proc/sys/kernel/random/boot_id"
+	bootFile, machineFile, productFile string
+}
 
 // Open names a store; nothing is read or made yet.
 func Open(dataDir, network string) (*Store, error) {
 	if err := checkNetwork(network); err != nil {
 		return nil, err
 	}
-	return &Store{dataDir: filepath.Clean(dataDir), network: network, bootFile: bootIDFile, sys: disk{}}, nil
+	return &Store{
+		dataDir: filepath.Clean(dataDir), network: network, sys: disk{},
+		bootFile: bootIDFile, machineFile: machineIDFile, productFile: productIDFile,
+	}, nil
 }
 
 // Dir is the folder that holds the leases.
@@ -40,16 +42,6 @@ func (s *Store) indexDir() string { return filepath.Join(s.dataDir, ours, s.netw
 
 // ours can be no network's name: those begin with a letter or digit.
 const ours = ".fairlead"
-
-// bootID is the identity of the running boot, "" where the kernel gives none:
-// then no lease is of an earlier one.
-func (s *Store) bootID() string {
-	data, _, err := readAll(s.sys, unix.AT_FDCWD, s.bootFile, 64)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(data))
-}
 
 // A mode says what a session is for.
 type mode int
@@ -68,10 +60,13 @@ type session struct {
 	index int // the folder of the index, or -1
 	lock  int
 	boot  string
+	// machine is asked where leases have to be dated or judged only.
+	machine func() (string, error)
 
 	state   state   // of the index, as it was read
 	known   bool    // the index is known to tell what is in dir
-	frozen  bool    // the index is a newer version's: leave it alone
+	frozen  bool    // the index is a newer version's, or can't be read: leave it alone
+	shared  bool    // another machine uses the directory too
 	broken  bool    // the index may have become wrong: leave the mark off
 	changed bool    // something in dir changed
 	seen    *survey // what the full walk found, if there was one
@@ -95,7 +90,7 @@ func (s *Store) begin(ctx context.Context, m mode) (se *session, ok bool, err er
 var errVanished = errors.New("vanished while its lock was waited for")
 
 func (s *Store) tryBegin(ctx context.Context, m mode) (*session, bool, error) {
-	se := &session{Store: s, mode: m, dir: -1, index: -1, lock: -1}
+	se := &session{Store: s, mode: m, dir: -1, index: -1, lock: -1, machine: sync.OnceValues(s.machineID)}
 	root, ok, err := s.openRoot(m)
 	if !ok || err != nil {
 		return nil, false, err

@@ -57,6 +57,7 @@ func (se *session) walk() error {
 		}
 	}
 	old := se.oldEntries()
+	se.shared = se.sharing(old)
 	for owner, e := range sv.owners {
 		se.dateRecords(e, old[owner])
 	}
@@ -112,14 +113,16 @@ func (se *session) holderOf(name string) (h holder, written string, err error) {
 	return h, stampOf(st.Mtim), nil
 }
 
-// oldEntries reads the whole index as it was. What can't be read is as good as
-// not recorded.
+// oldEntries reads the whole index as it was. What is no entry is as good as not
+// recorded. What could not be read may tell of a lease that lives elsewhere: such
+// an index is neither believed nor written over.
 func (se *session) oldEntries() map[attachment.Owner]entry {
 	if se.index < 0 || se.frozen {
 		return nil
 	}
 	names, err := se.sys.names(se.index)
 	if err != nil {
+		se.frozen = true
 		return nil
 	}
 	old := make(map[attachment.Owner]entry, len(names))
@@ -128,31 +131,14 @@ func (se *session) oldEntries() map[attachment.Owner]entry {
 			continue
 		}
 		e, ok, err := se.readEntry(attachment.Owner(name))
+		if err != nil && !errors.Is(err, errNoEntry) {
+			se.frozen = true
+		}
 		if ok || err != nil {
 			old[attachment.Owner(name)] = e // without leases if it is unreadable
 		}
 	}
 	return old
-}
-
-// dateRecords says of which boot each lease is: as recorded, if it is the one
-// that was recorded; else it is adopted into this one (rule 16).
-func (se *session) dateRecords(e *entry, old entry) {
-	for i := range e.Leases {
-		r := &e.Leases[i]
-		r.Boot = se.boot
-		for _, o := range old.Leases {
-			if o.Name == r.Name && o.Written == r.Written {
-				r.Boot = o.Boot
-			}
-		}
-	}
-}
-
-// earlier tells whether the lease is of a boot before this one: nothing of it
-// can be alive.
-func (se *session) earlier(r record) bool {
-	return r.Boot != "" && se.boot != "" && r.Boot != se.boot
 }
 
 // clean removes the leases of earlier boots and those that name nobody.
@@ -209,8 +195,8 @@ func (se *session) rewrite(sv *survey, old map[attachment.Owner]entry) {
 			_ = se.dropEntry(owner) // it is said by se.broken
 		}
 	}
-	if len(sv.unread) > 0 || se.broken {
-		return
+	if _, err := se.machine(); err != nil || len(sv.unread) > 0 || se.broken {
+		return // the next walk may know more
 	}
 	se.known = se.setMark() == nil
 }
