@@ -71,8 +71,8 @@ func isNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// parseResult reads a result of any version. One that names none has the
-// configuration's: plugins before 1.0.0 often print none.
+// parseResult reads a result of any version. One that names none, as many plugins
+// and runtimes print, has the configuration's, whatever that is.
 func parseResult(raw []byte, version string) (*current.Result, error) {
 	var v struct {
 		CNIVersion string `json:"cniVersion"`
@@ -82,12 +82,39 @@ func parseResult(raw []byte, version string) (*current.Result, error) {
 	}
 	if v.CNIVersion != "" {
 		version = v.CNIVersion
+	} else {
+		var err error
+		if raw, err = withVersion(raw, version); err != nil {
+			return nil, err
+		}
 	}
 	any, err := create.Create(version, raw)
 	if err != nil {
 		return nil, err
 	}
 	return current.NewResultFromResult(any)
+}
+
+// withVersion is the result with the version: the decoder of each version wants
+// to see it.
+func withVersion(raw []byte, version string) ([]byte, error) {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, err
+	}
+	for key := range m {
+		if strings.EqualFold(key, "cniVersion") {
+			delete(m, key) // the decoder takes it in any case, and the last one
+		}
+	}
+	if m == nil {
+		return nil, errors.New("null is no result")
+	}
+	var err error
+	if m["cniVersion"], err = json.Marshal(version); err != nil {
+		return nil, err
+	}
+	return json.Marshal(m)
 }
 
 // decode reads JSON into v. What is no JSON, or has the wrong type in a known

@@ -27,6 +27,9 @@ func mountPrivate() error {
 	if err := mountVarRun(); err != nil {
 		return err
 	}
+	if err := mountMachineID(); err != nil {
+		return err
+	}
 	return os.Mkdir(netnsDir, 0o755)
 }
 
@@ -38,6 +41,25 @@ func mountVarRun() error {
 	}
 	if err := unix.Mount("/run", "/var/run", "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("mounting /run on /var/run: %w", err)
+	}
+	return nil
+}
+
+// machineID is every host's: two are never at work on the same files.
+const machineID = "6c61620000000000000000000000f001"
+
+// mountMachineID makes the host a machine that is known, whatever the one is
+// that it runs on: an image of a container often has an empty file.
+func mountMachineID() error {
+	const etc, own = "/etc/machine-id", "/run/machine-id"
+	if _, err := os.Stat(etc); os.IsNotExist(err) {
+		return nil // nothing to mount on, and the machine's /etc is not ours
+	}
+	if err := os.WriteFile(own, []byte(machineID+"\n"), 0o444); err != nil {
+		return fmt.Errorf("making a machine ID: %w", err)
+	}
+	if err := unix.Mount(own, etc, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mounting a machine ID: %w", err)
 	}
 	return nil
 }
