@@ -29,6 +29,13 @@ func scopeOf(env resource.Env) (engine.Scope, error) {
 // runtimes name one namespace by several paths. Where one of them can't be
 // opened, what is on the host can be removed all the same.
 func (c *call) enter(_ context.Context, h engine.Header) (resource.Env, engine.Scope, func(), error) {
+	if h.Scope == "" {
+		// An address plugin that was called without a namespace: nobody can
+		// tell by the path what became of the container.
+		env, scope, leave, err := hostOnly()
+		env.Recorded, env.Warn = true, c.warnText
+		return env, scope, leave, err
+	}
 	paths := []string{h.Netns}
 	if h.ID == c.req.ID() && c.req.Netns != h.Netns {
 		paths = append(paths, c.req.Netns)
@@ -70,6 +77,11 @@ var errHostNetns = errors.New("it is the host's own namespace")
 // container's is refused before anything is touched (rule 22).
 func (c *call) here() (resource.Env, engine.Scope, string, func(), error) {
 	env, absence, leave, err := c.openAt(c.req.Netns)
+	if c.plugin.IPAM && env.Host != nil && env.Container == nil {
+		// It owns nothing in there, so it does its work with any path.
+		env.Warn = c.warnText
+		return env, engine.Scope{Ref: resource.Sandbox}, "", leave, nil
+	}
 	if err != nil {
 		leave()
 		return resource.Env{}, engine.Scope{}, "", func() {}, Errorf(CodeNetns, "open CNI_NETNS: %w", err)

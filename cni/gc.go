@@ -80,7 +80,7 @@ func (c *call) sweepJournal(ctx context.Context, valid map[attachment.ID]bool, f
 	swept, err := c.engine.Sweep(ctx, match, func(h engine.Header) bool { return valid[h.ID] }, force)
 	for _, h := range swept.Kept {
 		valid[h.ID] = true
-		c.warn("GC keeps %s: not among the valid attachments, but its namespace lives", h.ID)
+		c.warn("GC keeps %s: not among the valid attachments, but its namespace lives, or may", h.ID)
 	}
 	for _, h := range swept.Busy {
 		valid[h.ID] = true
