@@ -32,7 +32,13 @@ type Rule struct {
 	// or shorter: 0 the default route. nil ignores none.
 	SuppressPrefixLen *int
 	Protocol          int // who made it: RTPROT_STATIC if 0
+	// Other is what else the kernel says of it: attributes that have no field
+	// here, as they are.
+	Other string
 }
+
+// PriorityZero asks for priority 0 itself, which is the local table's.
+const PriorityZero = -1
 
 // PortRange is from First to Last; the zero value is none.
 type PortRange struct{ First, Last uint16 }
@@ -138,7 +144,7 @@ func (r Rule) request(typ, flags uint16) (*request, error) {
 
 func (r Rule) encodeMatch(e *encoder) {
 	if r.Priority != 0 {
-		e.u32(unix.FRA_PRIORITY, uint32(r.Priority))
+		e.u32(unix.FRA_PRIORITY, uint32(max(r.Priority, 0)))
 	}
 	if r.InLink != "" {
 		e.str(unix.FRA_IIFNAME, r.InLink)
@@ -177,6 +183,7 @@ func (r Rule) encodeAction(e *encoder) {
 	if r.Protocol != 0 {
 		e.u8(unix.FRA_PROTOCOL, uint8(r.Protocol))
 	}
+	e.b = append(e.b, r.Other...)
 }
 
 func (p PortRange) encode(e *encoder, t uint16) {

@@ -1,7 +1,9 @@
 package kernel
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,7 +44,33 @@ func decodeIPRule(b []byte) (Rule, bool, error) {
 		l := getI32(v)
 		r.SuppressPrefixLen = &l
 	}
+	r.Other = otherAttrs(a)
 	return r, r.Family == unix.AF_INET || r.Family == unix.AF_INET6, nil
+}
+
+// Of Linux 6.15, and in no list of x/sys/unix yet.
+const (
+	fraSrcPortMask = 0x1c
+	fraDstPortMask = 0x1d
+)
+
+// otherAttrs are those that have no field in Rule.
+func otherAttrs(a attrs) string {
+	var e encoder
+	for _, t := range slices.Sorted(maps.Keys(a)) {
+		switch t {
+		case unix.FRA_PRIORITY, unix.FRA_SRC, unix.FRA_DST, unix.FRA_IIFNAME, unix.FRA_OIFNAME, unix.FRA_FWMARK,
+			unix.FRA_FWMASK, unix.FRA_IP_PROTO, unix.FRA_SPORT_RANGE, unix.FRA_DPORT_RANGE, unix.FRA_L3MDEV,
+			unix.FRA_GOTO, unix.FRA_PROTOCOL, unix.FRA_TABLE, unix.FRA_SUPPRESS_PREFIXLEN, unix.FRA_PAD:
+		case fraSrcPortMask, fraDstPortMask:
+			if getU16(a[t]) != 0xffff { // else it is one port, as every kernel says it
+				e.bytes(t, a[t])
+			}
+		default:
+			e.bytes(t, a[t])
+		}
+	}
+	return string(e.b)
 }
 
 func decodePrefix(v []byte, bits uint8) netip.Prefix {

@@ -15,24 +15,26 @@ import (
 type DeviceConfig struct {
 	Addresses []netip.Prefix `json:"addresses,omitempty"`
 	// Routes are numbered from 0, those without a gateway first.
-	Routes []*Route     `json:"routes,omitempty"`
-	Rules  []SourceRule `json:"rules,omitempty"`
+	Routes []*Route `json:"routes,omitempty"`
+	// Rules are in the order in which they are looked at.
+	Rules []CarriedRule `json:"carried,omitempty"`
 }
 
-func configOf(ns *kernel.Namespace, index int) (*DeviceConfig, error) {
+func configOf(ns *kernel.Namespace, link kernel.Link) (*DeviceConfig, error) {
 	c := &DeviceConfig{}
-	for _, read := range []func(*kernel.Namespace, int) error{c.readAddresses, c.readRoutes, c.readRules} {
-		if err := read(ns, index); err != nil {
-			return nil, err
-		}
+	if err := c.readAddresses(ns, link.Index); err != nil {
+		return nil, err
 	}
-	return c, nil
+	if err := c.readRoutes(ns, link.Index); err != nil {
+		return nil, err
+	}
+	return c, c.readRules(ns, link.Name)
 }
 
 // readAddresses leaves out what goes no further than the link, and IPv6
 // addresses that the network gave for a time: it will give them again.
-func (c *DeviceConfig) readAddresses(ns *kernel.Namespace, index int) error {
-	all, err := ns.Addresses(index)
+func (c *DeviceConfig) readAddresses(ns *kernel.Namespace, link int) error {
+	all, err := ns.Addresses(link)
 	for _, a := range all {
 		if a.Scope == kernel.ScopeUniverse && (a.Permanent || a.Prefix.Addr().Is4()) {
 			c.Addresses = append(c.Addresses, a.Prefix)
@@ -42,8 +44,8 @@ func (c *DeviceConfig) readAddresses(ns *kernel.Namespace, index int) error {
 }
 
 // readRoutes leaves out what follows from addresses or comes from the network.
-func (c *DeviceConfig) readRoutes(ns *kernel.Namespace, index int) error {
-	all, err := ns.Routes(kernel.RouteFilter{Link: index, AllTables: true, Type: kernel.RouteUnicast})
+func (c *DeviceConfig) readRoutes(ns *kernel.Namespace, link int) error {
+	all, err := ns.Routes(kernel.RouteFilter{Link: link, AllTables: true, Type: kernel.RouteUnicast})
 	if err != nil {
 		return err
 	}
@@ -81,22 +83,4 @@ func reach(r kernel.Route) int {
 		return 1
 	}
 	return 0
-}
-
-// readRules finds those that send packets from the addresses to the tables of
-// the routes.
-func (c *DeviceConfig) readRules(ns *kernel.Namespace, _ int) error {
-	all, err := ns.Rules(0)
-	for _, k := range all {
-		if !k.From.IsValid() || !slices.ContainsFunc(c.Routes, func(r *Route) bool { return r.Table != 0 && r.Table == k.Table }) {
-			continue
-		}
-		for _, a := range c.Addresses {
-			rule := SourceRule{From: a.Addr(), Table: k.Table}
-			if k.From.Contains(a.Addr()) && !slices.Contains(c.Rules, rule) {
-				c.Rules = append(c.Rules, rule)
-			}
-		}
-	}
-	return err
 }

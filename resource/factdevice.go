@@ -44,7 +44,7 @@ func (f FindDevice) Find(_ context.Context, env Env) (any, error) {
 	}
 	found := HostDevice{Name: link.Name, Index: link.Index, Driver: driver}
 	if f.Config && driver == "" {
-		found.Config, err = configOf(host, link.Index)
+		found.Config, err = configOf(host, link)
 	}
 	return found, err
 }

@@ -370,7 +370,10 @@ func TestRule13SourceRulesWithoutJournal(t *testing.T) {
 		"someone's":                    {rule: rule("10.1.0.5/32", 100, unix.RTPROT_STATIC)},
 		"a tool's":                     {rule: rule("10.1.0.5/32", 100, unix.RTPROT_BOOT)},
 		"of a network":                 {rule: rule("10.1.0.0/16", 100, 0)},
-		"with a condition":             {rule: kernel.Rule{From: netip.MustParsePrefix("10.1.0.5/32"), InLink: "eth0", Table: 100, Protocol: sourceRuleProtocol}},
+		"with a condition":             {rule: kernel.Rule{From: netip.MustParsePrefix("10.1.0.5/32"), InLink: "eth0", Table: 100, Protocol: unix.RTPROT_UNSPEC}},
+		"ours, with a condition":       {rule: kernel.Rule{From: netip.MustParsePrefix("10.1.0.5/32"), Mark: 7, Table: 100, Protocol: sourceRuleProtocol}, removed: true},
+		"ours, of a network":           {rule: rule("10.1.0.0/30", 100, sourceRuleProtocol), removed: true},
+		"ours, of a network of both":   {rule: rule("10.0.0.0/8", 100, sourceRuleProtocol)},
 		"to the main table":            {rule: rule("10.1.0.5/32", kernel.MainTable, 0)},
 		"to its own table":             {rule: rule("10.1.0.99/32", 102, 0), removed: true},
 		"to a table of both":           {rule: rule("10.1.0.5/32", 103, 0)},
@@ -462,5 +465,9 @@ func addReferenceRule(t *testing.T, env Env, r kernel.Rule) {
 	if r.From.Addr().Is6() {
 		family = "-6"
 	}
-	runIn(t, env.Container, "", "ip", family, "rule", "add", "from", r.From.String(), "table", fmt.Sprint(r.Table), "protocol", "0")
+	args := []string{"ip", family, "rule", "add", "from", r.From.String(), "table", fmt.Sprint(r.Table), "protocol", "0"}
+	if r.InLink != "" {
+		args = append(args, "iif", r.InLink)
+	}
+	runIn(t, env.Container, "", args...)
 }

@@ -16,7 +16,8 @@ import (
 // interface.
 type SourceRules struct {
 	On
-	Rules []SourceRule `json:"rules,omitempty"` // none: not known
+	Rules   []SourceRule  `json:"rules,omitempty"`   // none, and none carried: not known
+	Carried []CarriedRule `json:"carried,omitempty"` // from the host, in order
 	// What a removal without the journal goes by: whose the interface is, the
 	// table that the configuration names, and the interface's addresses as far
 	// as known.
@@ -66,14 +67,31 @@ func (s *SourceRules) Create(_ context.Context, env Env) error {
 			return engine.Conflict(fmt.Errorf("%s is there already", r))
 		}
 	}
-	for i, r := range s.Rules {
-		if err := ns.AddRule(r.rule()); err != nil && i == 0 {
+	for _, r := range s.Carried {
+		if slices.ContainsFunc(all, func(k kernel.Rule) bool { return r.isOf(k, s.Link) }) {
+			return engine.Conflict(fmt.Errorf("the rule %s is there already", r.rule(s.Link)))
+		}
+	}
+	for i, r := range s.rules() {
+		if err := ns.AddRule(r); err != nil && i == 0 {
 			return unsure(err)
 		} else if err != nil {
 			return engine.Partial(err)
 		}
 	}
 	return nil
+}
+
+// rules are all, as the kernel's room says them.
+func (s *SourceRules) rules() []kernel.Rule {
+	list := make([]kernel.Rule, 0, len(s.Rules)+len(s.Carried))
+	for _, r := range s.Rules {
+		list = append(list, r.rule())
+	}
+	for _, r := range s.Carried {
+		list = append(list, r.rule(s.Link))
+	}
+	return list
 }
 
 // Observe asks for each rule, or where none is known for one from each address.
@@ -96,7 +114,12 @@ func (s *SourceRules) Observe(_ context.Context, env Env) (engine.State, error) 
 			d.add("%s is missing", w)
 		}
 	}
-	if len(d) > 0 && len(d) == len(wanted) {
+	for _, r := range s.Carried {
+		if !slices.ContainsFunc(all, func(k kernel.Rule) bool { return r.isOf(k, s.Link) }) {
+			d.add("the rule %s is missing", r.rule(s.Link))
+		}
+	}
+	if len(d) > 0 && len(d) == len(wanted)+len(s.Carried) {
 		return engine.State{Is: engine.IsAbsent, Detail: d.state().Detail}, nil
 	}
 	return d.state(), nil
@@ -123,10 +146,7 @@ func (s *SourceRules) Remove(_ context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
-	rules := make([]kernel.Rule, 0, len(s.Rules))
-	for _, r := range s.Rules {
-		rules = append(rules, r.rule())
-	}
+	rules := s.rules()
 	if len(rules) == 0 {
 		if rules, err = s.strays(env, ns); err != nil {
 			return err

@@ -14,7 +14,9 @@ import (
 // interface's if it is from one of its addresses to the configured table, or if
 // its table is empty or routes by way of this interface alone. Then it must not
 // be from an address of another interface: that one's table may be as empty.
-// None are, where the interface is another owner's.
+// What we carried into the container may ask for more than an address, and lead
+// to a table that everybody uses, or to none. None are the interface's, where that
+// is another owner's.
 func (s *SourceRules) strays(env Env, ns *kernel.Namespace) ([]kernel.Rule, error) {
 	all, err := ns.Rules(0)
 	if err != nil {
@@ -22,8 +24,8 @@ func (s *SourceRules) strays(env Env, ns *kernel.Namespace) ([]kernel.Rule, erro
 	}
 	candidates := slices.DeleteFunc(all, func(r kernel.Rule) bool {
 		_, plain := sourceOf(r)
-		maker := r.Protocol == sourceRuleProtocol || r.Protocol == unix.RTPROT_UNSPEC
-		return !plain || !maker || r.Table == 0 || KernelTable(r.Table)
+		theirs := plain && r.Protocol == unix.RTPROT_UNSPEC && !common(r.Table)
+		return !r.From.IsValid() || r.Protocol != sourceRuleProtocol && !theirs
 	})
 	if len(candidates) == 0 {
 		return nil, nil
@@ -41,10 +43,13 @@ func (s *SourceRules) strays(env Env, ns *kernel.Namespace) ([]kernel.Rule, erro
 	}
 	var found []kernel.Rule
 	for _, r := range candidates {
-		from := r.From.Addr()
-		own, others := s.whose(from, link.Index, addresses)
+		own, others := s.whose(r.From, link.Index, addresses)
 		ours := own && r.Table == s.Table
-		if !ours && !others {
+		switch {
+		case ours || others:
+		case common(r.Table):
+			ours = own
+		default:
 			if ours, err = emptyOrBy(ns, r.Table, link.Index); err != nil {
 				return nil, err
 			}
@@ -56,12 +61,15 @@ func (s *SourceRules) strays(env Env, ns *kernel.Namespace) ([]kernel.Rule, erro
 	return found, nil
 }
 
-// whose tells whether the address is known to be the interface's, and whether
-// it is another one's.
-func (s *SourceRules) whose(a netip.Addr, link int, addresses []kernel.Address) (own, others bool) {
-	own = slices.Contains(s.Addresses, a)
+// common tells whether the table is no interface's own.
+func common(table uint32) bool { return table == 0 || KernelTable(table) }
+
+// whose tells whether the address, or one of the network, is known to be the
+// interface's, and whether one is another's.
+func (s *SourceRules) whose(from netip.Prefix, link int, addresses []kernel.Address) (own, others bool) {
+	own = slices.ContainsFunc(s.Addresses, from.Contains)
 	for _, k := range addresses {
-		if k.Prefix.Addr() == a {
+		if from.Contains(k.Prefix.Addr()) {
 			own, others = own || k.Link == link, others || k.Link != link
 		}
 	}

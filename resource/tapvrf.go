@@ -125,8 +125,8 @@ func (c *TapClaim) clear(ns *kernel.Namespace, link int) error {
 			}
 		}
 	}
-	config, err := configOf(ns, link)
-	if err != nil {
+	var config DeviceConfig
+	if err := config.readRoutes(ns, link); err != nil {
 		return err
 	}
 	for _, r := range config.Routes {

@@ -39,9 +39,9 @@ func (s *statement) inherit(guest cni.Guest, config *resource.DeviceConfig, ipam
 		given.IPs = append(given.IPs, &current.IPConfig{Address: cni.IPNet(a)})
 	}
 	list, err := guest.Configure(cni.Know(given))
-	rules.Rules = config.Rules
+	rules.Carried = config.Rules
 	list = append(list, routes...)
-	if len(rules.Rules) > 0 {
+	if len(rules.Carried) > 0 {
 		list = append(list, rules)
 	}
 	return list, err
