@@ -48,18 +48,6 @@ func TestSymlinksAreRefused(t *testing.T) {
 			b.Fatal(err)
 		}
 	}
-	t.Run("the network's folder", func(t *testing.T) {
-		t.Parallel()
-		b := newBench(t)
-		link(b, b.TempDir(), b.Dir())
-		if _, err := b.Allocate(ctx, owner(1), dual(t), nil); err == nil {
-			t.Error("allocated")
-		}
-		// Where it leads there may be leases: not known is no success.
-		if err := b.Release(ctx, owner(1), nil); err == nil {
-			t.Error("released")
-		}
-	})
 	t.Run("the lock", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t)

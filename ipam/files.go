@@ -27,8 +27,10 @@ type files interface {
 	setMTime(dir int, to unix.Timespec) error
 	names(dir int) ([]string, error)
 	flock(fd int, how int) error
-	// writable tells whether names can be made in the directory.
-	writable(dir int) error
+	// openPlain opens a path that leads through no symbolic link: else ELOOP.
+	openPlain(path string, flags int) (int, error)
+	// readlink reads the symbolic link that is open.
+	readlink(fd int) (string, error)
 }
 
 // disk is the real thing.
@@ -109,7 +111,21 @@ func (disk) flock(fd int, how int) error {
 	return retry(func() error { return unix.Flock(fd, how) })
 }
 
-func (disk) writable(dir int) error { return unix.Faccessat(dir, ".", unix.W_OK|unix.X_OK, 0) }
+func (disk) openPlain(path string, flags int) (int, error) {
+	var fd int
+	err := retry(func() (err error) {
+		how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_NO_SYMLINKS} //nolint:gosec // flags are none below 0
+		fd, err = unix.Openat2(unix.AT_FDCWD, path, &how)
+		return err
+	})
+	return fd, err
+}
+
+func (disk) readlink(fd int) (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", buf)
+	return string(buf[:max(n, 0)]), err
+}
 
 func retry(call func() error) error {
 	for {

@@ -152,10 +152,10 @@ func (se *session) openIndex(root int) {
 }
 
 func subfolder(sys files, at int, name string, make bool) (int, error) {
-	fd, err := openFolder(sys, at, name)
+	fd, err := openWithin(sys, at, name)
 	if absent(err) && make {
 		if err = makeFolder(sys, at, name, 0o700); err == nil {
-			fd, err = openFolder(sys, at, name)
+			fd, err = openWithin(sys, at, name)
 		}
 	}
 	return fd, err

@@ -111,21 +111,3 @@ func TestDataDirectoryBelowAFile(t *testing.T) {
 	}
 	b.del(owner(1)) // nothing can be there
 }
-
-func TestReadyWhereNothingCanBeWritten(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.tap.before = func(_ int, op, _ string) error {
-		if op == "writable" {
-			return unix.EROFS
-		}
-		return nil
-	}
-	if err := b.Ready(context.Background(), dual(t)); !errors.Is(err, unix.EROFS) {
-		t.Errorf("got %v", err)
-	}
-	b.tap.before = nil
-	if err := b.Ready(context.Background(), dual(t)); err != nil {
-		t.Error(err)
-	}
-}

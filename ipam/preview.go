@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/fairlead-net/fairlead/attachment"
 )
 
@@ -44,41 +42,6 @@ func (s *Store) Preview(ctx context.Context, id attachment.ID, sets []RangeSet, 
 		all = append(all, a)
 	}
 	return all, nil
-}
-
-// Ready tells whether Allocate could work now: every set has a free address,
-// and leases can be written. The error is ErrExhausted in the first case.
-func (s *Store) Ready(ctx context.Context, sets []RangeSet) error {
-	if err := s.checkWritable(s.Dir()); err != nil {
-		return err
-	}
-	se, ok, err := s.begin(ctx, look)
-	if err != nil || !ok {
-		return err
-	}
-	defer se.end()
-	for n, set := range sets {
-		if _, err := se.next(ctx, n, set, netip.Addr{}); err != nil {
-			return fmt.Errorf("range set %d (%s): %w", n, set, err)
-		}
-	}
-	return nil
-}
-
-// checkWritable asks the deepest folder of the path that is there.
-func (s *Store) checkWritable(path string) error {
-	fd, err := s.sys.open(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	if absent(err) && !errors.Is(err, unix.ENOTDIR) && filepath.Dir(path) != path {
-		return s.checkWritable(filepath.Dir(path))
-	}
-	if err != nil {
-		return failed("open", path, err)
-	}
-	defer s.sys.close(fd)
-	if err := s.sys.writable(fd); err != nil {
-		return failed("write", path, err)
-	}
-	return nil
 }
 
 // next finds the address that would be leased. A nil session is an empty store.

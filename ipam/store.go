@@ -110,17 +110,16 @@ func (s *Store) tryBegin(ctx context.Context, m mode) (*session, bool, error) {
 	return se, true, nil
 }
 
-// openRoot opens the data directory, the only one that may be a symlink: it is
-// the administrator's.
+// openRoot opens the data directory.
 func (s *Store) openRoot(m mode) (int, bool, error) {
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY
-	fd, err := s.sys.open(unix.AT_FDCWD, s.dataDir, flags, 0)
-	if absent(err) && m == create {
-		if err = s.makeAll(s.dataDir); err == nil {
-			fd, err = s.sys.open(unix.AT_FDCWD, s.dataDir, flags, 0)
-		}
+	var fd int
+	var err error
+	if m == create {
+		fd, err = makeAll(s.sys, s.dataDir)
+	} else {
+		fd, err = openFolder(s.sys, s.dataDir)
 	}
-	if absent(err) && m != create {
+	if m == change && errors.Is(err, errDangling) || m != create && absent(err) {
 		return -1, false, nil
 	}
 	if err != nil {
@@ -129,54 +128,29 @@ func (s *Store) openRoot(m mode) (int, bool, error) {
 	return fd, true, nil
 }
 
-func (s *Store) makeAll(path string) error {
-	err := s.sys.mkdir(unix.AT_FDCWD, path, 0o755)
-	if absent(err) && filepath.Dir(path) != path {
-		if err := s.makeAll(filepath.Dir(path)); err != nil {
-			return err
-		}
-		err = s.sys.mkdir(unix.AT_FDCWD, path, 0o755)
-	}
-	if errors.Is(err, unix.EEXIST) {
-		return nil
-	}
-	return err
-}
-
+// openDir opens the network's folder. A link in its place is an administrator's
+// who wants the leases elsewhere; one that leads nowhere has none behind it.
 func (se *session) openDir(root int) (bool, error) {
-	fd, err := openFolder(se.sys, root, se.network)
+	fd, err := openWithin(se.sys, root, se.network)
 	if absent(err) && se.mode == create {
 		if err = makeFolder(se.sys, root, se.network, 0o755); err == nil {
-			fd, err = openFolder(se.sys, root, se.network)
+			fd, err = openWithin(se.sys, root, se.network)
 		}
 	}
-	if absent(err) && se.mode != create {
+	if errors.Is(err, errNotFolder) {
+		fd, err = openFolder(se.sys, se.Dir())
+	}
+	if se.mode == change && errors.Is(err, errDangling) || se.mode != create && absent(err) && !errors.Is(err, unix.ENOTDIR) {
 		return false, nil
+	}
+	if errors.Is(err, unix.ENOTDIR) {
+		err = errNotFolder
 	}
 	if err != nil {
 		return false, failed("open", se.Dir(), err)
 	}
 	se.dir = fd
 	return true, nil
-}
-
-func openFolder(sys files, at int, name string) (int, error) {
-	fd, err := sys.open(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if errors.Is(err, unix.ENOTDIR) {
-		return -1, errNotFolder
-	}
-	return fd, err
-}
-
-// errNotFolder stands for ENOTDIR, which opening gives for a symlink too. It
-// does not unwrap to it: that would read as "there is none".
-var errNotFolder = errors.New("is not a directory (symbolic links are refused here)")
-
-func makeFolder(sys files, at int, name string, perm uint32) error {
-	if err := sys.mkdir(at, name, perm); err != nil && !errors.Is(err, unix.EEXIST) {
-		return err
-	}
-	return nil
 }
 
 // takeLock waits for the lock until ctx is done, or for lockWait; then it is

@@ -146,9 +146,16 @@ func (tp *tap) flock(fd int, how int) error {
 	return tp.disk.flock(fd, how)
 }
 
-func (tp *tap) writable(dir int) error {
-	if err := tp.call("writable", ""); err != nil {
-		return err
+func (tp *tap) openPlain(path string, flags int) (int, error) {
+	if err := tp.call("openPlain", path); err != nil {
+		return -1, err
 	}
-	return tp.disk.writable(dir)
+	return tp.disk.openPlain(path, flags)
+}
+
+func (tp *tap) readlink(fd int) (string, error) {
+	if err := tp.call("readlink", ""); err != nil {
+		return "", err
+	}
+	return tp.disk.readlink(fd)
 }
