@@ -53,6 +53,10 @@ deps: ## install the Debian packages that the tests need
 root:
 	@[ $$(id -u) = 0 ] || { echo 'The tests make network namespaces: run them as root (sudo make test).' >&2; exit 1; }
 
+.PHONY: specs
+specs: root build ## the reference plugins' own specs, black box (not part of test): make specs ARGS='host-local'
+	go run ./test/specs $(ARGS)
+
 .PHONY: fmt
 fmt: ## fail on files that gofmt would change
 	@files=$$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null | xargs -r gofmt -l); \

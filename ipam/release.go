@@ -23,11 +23,16 @@ func (s *Store) Release(ctx context.Context, id attachment.ID, hints []netip.Add
 	defer se.end()
 	// Who knows what it leased need not depend on what others' files say.
 	strict := len(hints) == 0
+	// A file written over in place changes no folder: what the index has as the
+	// attachment's may name the container alone by now.
+	if e, err := se.entryOf(id); err == nil {
+		hints = append(hints[:len(hints):len(hints)], e.held(s.network).Addresses...)
+	}
 	found, err := se.release(id, hints, strict)
 	if found || err != nil {
 		return err
 	}
-	_, err = se.release(withoutIfName(id), nil, strict)
+	_, err = se.release(withoutIfName(id), hints, strict)
 	return err
 }
 

@@ -182,6 +182,23 @@ func TestReleaseFindsWhatTheReferenceWrote(t *testing.T) {
 	}
 }
 
+// A lease that is written over in the old form, with the container alone, is
+// still the attachment's: the folder does not tell of such a change.
+func TestReleaseOfALeaseWrittenOver(t *testing.T) {
+	t.Parallel()
+	for _, hints := range [][]netip.Addr{nil, {netip.MustParseAddr("10.0.0.2")}} {
+		b := newBench(t)
+		b.add(owner(1), small(t))
+		if err := os.WriteFile(filepath.Join(b.Dir(), "10.0.0.2"), []byte("container-1"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Release(context.Background(), owner(1), hints); err != nil {
+			t.Error(err)
+		}
+		b.expect(nil)
+	}
+}
+
 // The other suite's change within the same tick of the clock as ours: times
 // are as coarse as 10 ms, and must not decide.
 func TestRule17ForeignChangeInTheSameTick(t *testing.T) {
