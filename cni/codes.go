@@ -35,6 +35,8 @@ const (
 	CodeCheck uint = 103
 	// CodeConflict is another's thing in the place of ours.
 	CodeConflict uint = 104
+	// CodeNoPlugin is a call by a name that this binary has no plugin for.
+	CodeNoPlugin uint = 105
 	// CodeInternal is a bug: a panic was caught.
 	CodeInternal = types.ErrInternal // 999
 )

@@ -62,6 +62,27 @@ func (r *Request) Arg(key string) string {
 	return value
 }
 
+// Called tells whether the environment is that of a CNI call, whole or not.
+// CNI_PATH alone is not: operators set it too.
+func Called(getenv func(string) string) bool {
+	for _, name := range []string{"CNI_COMMAND", "CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS"} {
+		if getenv(name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// noPlugin is the answer to any verb under a name that is none of our plugins':
+// of one that another version has, or of one that never was.
+func noPlugin(name string, verb Verb) error {
+	code := CodeNoPlugin
+	if verb == Status {
+		code = CodeNotAvailable
+	}
+	return Errorf(code, "%s: this binary of Fairlead has no plugin %q, so nothing was done ('fairlead version' lists those it has)", verb, name)
+}
+
 // readRequest decodes environment and stdin.
 func readRequest(getenv func(string) string, stdin io.Reader) (r *Request, err error) {
 	r = &Request{}
@@ -119,6 +140,8 @@ func (r *Request) checkEnv() error {
 		want("CNI_CONTAINERID", r.ContainerID)
 		want("CNI_IFNAME", r.IfName)
 	case GC, Status:
+	case "":
+		return Errorf(CodeEnvironment, "CNI_COMMAND is missing in the environment")
 	default:
 		return Errorf(CodeEnvironment, "CNI_COMMAND %q is none of ADD, DEL, CHECK, STATUS, GC, VERSION", r.Verb)
 	}

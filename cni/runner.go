@@ -37,23 +37,25 @@ type Runner struct {
 // the protocol prints is printed last.
 func (r *Runner) Main(name string) int {
 	plugin, ok := r.Plugins(name)
-	if !ok {
-		fmt.Fprintf(r.stderr(), "%s is none of our plugins\n", name)
-		return 1
-	}
-	if r.Getenv("CNI_COMMAND") == "" {
+	if ok && !Called(r.Getenv) {
 		fmt.Fprintf(r.stderr(), "%s: %s\nA CNI plugin: a container runtime calls it with CNI_COMMAND in its environment.\nCNI protocol versions: %s\n",
 			plugin.Name, plugin.About, strings.Join(versions(), ", "))
 		return 0
 	}
+	start := time.Now()
 	req, err := readRequest(r.Getenv, r.Stdin)
-	if err == nil && req.Verb == Version {
+	if !ok {
+		// Whatever else is wrong with the request: nobody is here to carry it out.
+		err = noPlugin(name, req.Verb)
+	}
+	if err != nil {
+		r.logRefused(start, name, req, err)
+		return r.fail(req, err)
+	}
+	if req.Verb == Version {
 		return r.print(versionObject(req.Stdin))
 	}
-	var result *current.Result
-	if err == nil {
-		result, err = r.run(context.Background(), plugin, req)
-	}
+	result, err := r.run(context.Background(), plugin, req)
 	if err != nil {
 		return r.fail(req, err)
 	}
@@ -200,17 +202,20 @@ func (c *call) open() {
 		c.engine.Journal, c.noState, c.opened = c.from.engine.Journal, c.from.noState, c.from.opened
 		return
 	}
-	root, err := engine.FindStateDir(engine.StateDirs(c.runner.Getenv))
+	c.engine.Journal, c.noState = openJournal(c.runner.Getenv)
+}
+
+// openJournal finds the state directory.
+func openJournal(getenv func(string) string) (*engine.Journal, error) {
+	root, err := engine.FindStateDir(engine.StateDirs(getenv))
 	if err != nil {
-		c.noState = err
-		return
+		return nil, err
 	}
 	boot, err := bootID()
 	if err != nil {
-		c.noState = err
-		return
+		return nil, err
 	}
-	c.engine.Journal = engine.OpenJournal(root, boot)
+	return engine.OpenJournal(root, boot), nil
 }
 
 func (c *call) codec() engine.Codec[resource.Env] {
@@ -254,27 +259,13 @@ func (c *call) do(ctx context.Context) (*current.Result, error) {
 	}
 }
 
-// log writes the line of rule 23. That it could not be written is no reason to
-// fail a call.
-func (c *call) log(start time.Time, err error) {
-	if c.engine == nil || c.engine.Journal == nil {
-		return
-	}
-	rec := engine.OpRecord{
-		Time: start.UTC(), Verb: string(c.req.Verb), Plugin: c.plugin.Name,
-		ID: c.req.ID(), Duration: time.Since(start), Outcome: "ok",
-	}
-	if err != nil {
-		rec.Outcome, rec.Error = "failed", err.Error()
-	}
-	if err := c.engine.Journal.Log(rec); err != nil {
-		c.warn("write the operation log: %v", err)
-	}
-}
-
 // warn is for what a person should know and the protocol has no place for.
 func (c *call) warn(format string, args ...any) {
-	fmt.Fprintf(c.runner.stderr(), c.plugin.Name+": "+format+"\n", args...)
+	c.runner.warn(c.plugin.Name, format, args...)
+}
+
+func (r *Runner) warn(name, format string, args ...any) {
+	fmt.Fprintf(r.stderr(), name+": "+format+"\n", args...)
 }
 
 func (c *call) warnText(text string) { c.warn("%s", text) }

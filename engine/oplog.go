@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -22,6 +23,9 @@ const (
 	logMax = 1 << 20
 	// logErrorMax is what is kept of an error's text: 1 KiB.
 	logErrorMax = 1 << 10
+	// logNameMax is what is kept of a name: it may be a request's that was
+	// refused for it.
+	logNameMax = 255
 	// logReadMax bounds what is read of one file, should it have outgrown us.
 	logReadMax = 4 * logMax
 )
@@ -43,7 +47,7 @@ func (j *Journal) logPath() string { return filepath.Join(j.root, "log") }
 // Log appends one record, in one write, so that processes don't mix their
 // lines. It waits for nobody.
 func (j *Journal) Log(rec OpRecord) error {
-	rec.Error = cutText(rec.Error, logErrorMax)
+	rec = bounded(rec)
 	data, err := json.Marshal(rec)
 	if err != nil {
 		return fmt.Errorf("encode operation log: %w", err)
@@ -57,6 +61,31 @@ func (j *Journal) Log(rec OpRecord) error {
 		return fmt.Errorf("write operation log: %w", err)
 	}
 	return nil
+}
+
+// bounded cuts off what is too long for the log.
+func bounded(rec OpRecord) OpRecord {
+	rec.Error = cutText(rec.Error, logErrorMax)
+	for _, name := range []*string{&rec.Verb, &rec.Plugin, &rec.ID.Network, &rec.ID.Container, &rec.ID.IfName} {
+		*name = cutText(*name, logNameMax)
+	}
+	return rec
+}
+
+// Repeats tells whether the last record of the same verb, plugin and attachment
+// says the same as this one. A log that can't be read says nothing.
+func (j *Journal) Repeats(rec OpRecord) bool {
+	rec = bounded(rec)
+	list, err := j.History(0)
+	if err != nil {
+		return false
+	}
+	for _, last := range slices.Backward(list) {
+		if last.Verb == rec.Verb && last.Plugin == rec.Plugin && last.ID == rec.ID {
+			return last.Outcome == rec.Outcome && last.Error == rec.Error
+		}
+	}
+	return false
 }
 
 // openLog opens the log for appending, after putting a full one aside.

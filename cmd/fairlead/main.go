@@ -23,7 +23,10 @@ func main() {
 		os.Exit(code)
 	}
 	name := filepath.Base(os.Args[0])
-	if _, ok := findPlugin(name); ok {
+	_, plugin := findPlugin(name)
+	// A runtime that calls us by a name we don't know, without an argument, is
+	// told so by the protocol: help would pass for success.
+	if plugin || len(os.Args) < 2 && cni.Called(os.Getenv) {
 		r := runner()
 		r.Stdout, r.Stderr = unsignalled(os.Stdout), unsignalled(os.Stderr)
 		os.Exit(r.Main(name))
