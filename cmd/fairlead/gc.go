@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/types"
@@ -23,11 +22,16 @@ func gcCommand() *cobra.Command {
 	var valid []string
 	var force, unused bool
 	cmd := &cobra.Command{
-		Use:   "gc CONFLIST [--valid ID/IFNAME]... [--force] | gc --unused",
-		Short: "Remove what is stale: attachments of a network, or what nobody uses",
-		Long: `With a configuration list, gc removes the attachments of its network that are not
+		Use:   "gc [CONFLIST [--valid ID/IFNAME]... [--force]] | gc --unused",
+		Short: "Remove what is stale: attachments of one network or all, or what nobody uses",
+		Long: `Without a configuration list, gc removes every attachment that the journal knows,
+of whatever network, and whose namespace is gone.
+
+With a configuration list, gc removes the attachments of its network that are not
 named by --valid and whose namespace is gone. With --force the namespace does not
-matter: whatever is not named by --valid goes.
+matter: whatever is not named by --valid goes. The plugins are asked where the
+protocol has GC (cniVersion 1.1.0) and the list does not disable it; else the
+journal tells what is stale.
 
 With --unused it removes what teardown leaves for the next container: bridges
 that Fairlead made and that have no ports, nothing upon them and no addresses of
@@ -38,10 +42,12 @@ tables of nftables that hold no rule.`,
 			switch {
 			case unused && len(args) == 0:
 				return collectUnused(cmd.Context(), cmd.OutOrStdout())
+			case !unused && !force && len(args) == 0 && len(valid) == 0:
+				return collectRecorded(cmd.Context(), &f, cmd.OutOrStdout())
 			case unused || len(args) != 1:
-				return usage.Errorf("gc takes a configuration list, or --unused")
+				return usage.Errorf("gc takes a configuration list (--valid and --force are for one), or --unused, or nothing")
 			}
-			return collect(cmd.Context(), &f, args[0], valid, force)
+			return collect(cmd.Context(), &f, cmd.OutOrStdout(), args[0], valid, force)
 		},
 	}
 	f.register(cmd, false)
@@ -51,28 +57,26 @@ tables of nftables that hold no rule.`,
 	return cmd
 }
 
-func collect(ctx context.Context, f *runtimeFlags, conflist string, valid []string, force bool) error {
+func collect(ctx context.Context, f *runtimeFlags, out io.Writer, conflist string, valid []string, force bool) error {
 	s, err := f.open(conflist)
 	if err != nil {
 		return err
 	}
-	var set []types.GCAttachment
-	for _, v := range valid {
-		id, ifname, ok := strings.Cut(v, "/")
-		if !ok || id == "" || ifname == "" {
-			return usage.Errorf("--valid %q: wants ID/IFNAME", v)
-		}
-		set = append(set, types.GCAttachment{ContainerID: id, IfName: ifname})
-	}
-	if force {
+	set, err := parseValid(valid)
+	if err == nil && force {
 		err = os.Setenv("FAIRLEAD_GC_FORCE", "1")
-	} else {
-		set, err = s.living(set)
+	}
+	for _, dir := range f.cacheDirs() {
+		if err == nil && !force {
+			s.cni = libcni.NewCNIConfigWithCacheDir(f.pluginPath(), dir, nil)
+			set, err = s.living(set)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	return explain(s.cni.GCNetworkList(ctx, s.list, &libcni.GCArgs{ValidAttachments: set}))
+	c := collection{out: out, dirs: f.cacheDirs(), path: f.pluginPath(), list: s.list, set: set, force: force}
+	return c.run(ctx)
 }
 
 // living adds what libcni's cache knows of the network and whose namespace lives,

@@ -27,7 +27,7 @@ type runtimeFlags struct {
 
 func (f *runtimeFlags) register(cmd *cobra.Command, container bool) {
 	cmd.Flags().StringVar(&f.path, "path", "", "directories of plugins, as CNI_PATH (default: $CNI_PATH, the directory of this binary if the plugins are there, "+defaultBinDir+")")
-	cmd.Flags().StringVar(&f.cacheDir, "cache-dir", libcni.CacheDir, "where results are kept between ADD and DEL")
+	cmd.Flags().StringVar(&f.cacheDir, "cache-dir", "", "where libcni keeps results and arguments between ADD and DEL (default: "+libcni.CacheDir+"; what was added is sought in "+libcni.CacheDir+"/cache too)")
 	if !container {
 		return
 	}
@@ -42,6 +42,8 @@ type session struct {
 	list *libcni.NetworkConfigList
 	cni  *libcni.CNIConfig
 	conf *libcni.RuntimeConf
+	// added tells that libcni's cache has the container's ADD.
+	added bool
 }
 
 // open loads a configuration list, or a single plugin's configuration.
@@ -51,7 +53,7 @@ func (f *runtimeFlags) open(conflist string) (*session, error) {
 		return nil, err
 	}
 	path := f.pluginPath()
-	return &session{list: list, cni: libcni.NewCNIConfigWithCacheDir(path, f.cacheDir, nil)}, nil
+	return &session{list: list, cni: libcni.NewCNIConfigWithCacheDir(path, f.addDir(), nil)}, nil
 }
 
 func (f *runtimeFlags) openFor(conflist, netns string) (*session, error) {
@@ -72,16 +74,21 @@ func (f *runtimeFlags) openFor(conflist, netns string) (*session, error) {
 	return s, nil
 }
 
-// loadList reads a configuration list. A single plugin's configuration is one of
-// a list of one.
+// loadList reads a configuration list.
 func loadList(path string) (*libcni.NetworkConfigList, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
+	return parseList("configuration "+path, data)
+}
+
+// parseList decodes a configuration list. A single plugin's configuration is one
+// of a list of one.
+func parseList(what string, data []byte) (*libcni.NetworkConfigList, error) {
 	var shape map[string]json.RawMessage
 	if err := json.Unmarshal(data, &shape); err != nil {
-		return nil, fmt.Errorf("configuration %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	if shape["plugins"] == nil {
 		list := map[string]any{"plugins": []any{shape}}
@@ -90,13 +97,14 @@ func loadList(path string) (*libcni.NetworkConfigList, error) {
 				list[key] = value
 			}
 		}
+		var err error
 		if data, err = json.Marshal(list); err != nil {
-			return nil, fmt.Errorf("configuration %s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", what, err)
 		}
 	}
 	list, err := libcni.NetworkConfFromBytes(data)
 	if err != nil {
-		return nil, fmt.Errorf("configuration %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	return list, nil
 }
@@ -182,6 +190,9 @@ func containerCommand(use, short string, call func(ctx context.Context, s *sessi
 		Use: use, Short: short, Args: usage.Exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := f.openFor(args[0], args[1])
+			if err == nil {
+				err = s.recall(&f)
+			}
 			if err != nil {
 				return err
 			}
@@ -203,16 +214,13 @@ func checkCommand() *cobra.Command {
 }
 
 // mustBeAdded: a runtime does not call CHECK before ADD, nor after DEL; libcni
-// would, without a result to compare with.
+// would, without a result to compare with. Nor is success the answer where
+// libcni asks nobody.
 func (s *session) mustBeAdded() error {
 	if s.list.DisableCheck {
-		return nil // nor does it then
+		return fmt.Errorf("%s has disableCheck, so libcni checks nothing: it is not known whether all is as it was made", s.list.Name)
 	}
-	result, err := s.cni.GetNetworkListCachedResult(s.list, s.conf)
-	if err != nil {
-		return fmt.Errorf("read the result of the add: %w", err)
-	}
-	if result == nil {
+	if !s.added {
 		return fmt.Errorf("%s of container %s is not added to %s: there is nothing to check", s.conf.IfName, s.conf.ContainerID, s.list.Name)
 	}
 	return nil
@@ -220,7 +228,13 @@ func (s *session) mustBeAdded() error {
 
 func delCommand() *cobra.Command {
 	return containerCommand("del CONFLIST NETNS", "Take a container's network away again",
-		func(ctx context.Context, s *session) error { return s.cni.DelNetworkList(ctx, s.list, s.conf) })
+		func(ctx context.Context, s *session) error {
+			if !s.added {
+				fmt.Fprintf(os.Stderr, "fairlead: libcni keeps nothing of an add of %s of container %s to %s: plugins get no result and no arguments but those given here\n",
+					s.conf.IfName, s.conf.ContainerID, s.list.Name)
+			}
+			return s.cni.DelNetworkList(ctx, s.list, s.conf)
+		})
 }
 
 func statusCommand() *cobra.Command {
@@ -231,6 +245,9 @@ func statusCommand() *cobra.Command {
 			s, err := f.open(args[0])
 			if err != nil {
 				return err
+			}
+			if lacks(s.list) {
+				return fmt.Errorf("cniVersion %s has no STATUS (it is in the protocol since %s), so no plugin was asked", s.list.CNIVersion, since)
 			}
 			return explain(s.cni.GetStatusNetworkList(cmd.Context(), s.list))
 		},
