@@ -114,8 +114,12 @@ func (c *call) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.noState != nil {
-		return Errorf(CodeNotAvailable, "keep the journal: %w", c.noState)
+	err = c.noState
+	if err == nil {
+		err = c.engine.Journal.Room()
+	}
+	if err != nil {
+		return Errorf(CodeNotAvailable, "keep the journal: %w", err)
 	}
 	env, _, leave, err := hostOnly()
 	if err != nil {

@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// tunDevice is where a tap device is got from.
+const tunDevice = "/dev/net/tun"
+
 // TapSpec is a tap device to be made: a link whose frames a process reads and
 // writes. It stays until DelLink.
 type TapSpec struct {
@@ -35,7 +38,7 @@ func (n *Namespace) addTap(s TapSpec) error {
 	// The device is made where the thread is that opens.
 	var tun *os.File
 	err := n.do(func() (err error) {
-		tun, err = os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+		tun, err = os.OpenFile(tunDevice, os.O_RDWR, 0)
 		return err
 	})
 	if err != nil {

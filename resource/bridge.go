@@ -60,7 +60,10 @@ func (b *Bridge) ExpectLink(name, mac string, _ int) {
 
 // Ready tells whether the name is free, or a bridge's.
 func (b *Bridge) Ready(_ context.Context, env Env) error {
-	_, _, err := b.look(env)
+	_, ok, err := b.look(env)
+	if err == nil && !ok {
+		err = kindReady(env, "bridge")
+	}
 	return err
 }
 

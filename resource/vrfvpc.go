@@ -2,7 +2,6 @@ package resource
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -170,20 +169,6 @@ func dropRoutes(ns *kernel.Namespace, all []kernel.Route) error {
 		}
 	}
 	return nil
-}
-
-var errNoVRFs = errors.New("this kernel has no VRFs")
-
-// Ready tells whether a VPC's VRF could be made: whether the kernel has VRFs.
-func (v *VRF) Ready(_ context.Context, env Env) error {
-	if v.VPC == "" {
-		return nil
-	}
-	known, err := env.Host.KnowsVRF()
-	if err == nil && !known {
-		err = errNoVRFs
-	}
-	return err
 }
 
 // strictMode has the kernel see to it that no two VRFs have one table: it wants
