@@ -92,7 +92,7 @@ vmtest: export FAIRLEAD_TEST_REFERENCE = $(GUEST)/reference-$(REFERENCE)
 
 .PHONY: guest
 guest: build
-	bin/fairlead install --to $(GUEST)/plugins
+	bin/fairlead install --link --to $(GUEST)/plugins
 	CGO_ENABLED=0 go build -trimpath -o $(GUEST)/recorder/recorder ./test/host/testdata/recorder
 	[ -d $(GUEST)/reference-$(REFERENCE) ] || { \
 		CGO_ENABLED=0 GOBIN=$(GUEST)/new go install github.com/containernetworking/plugins/plugins/...@$(REFERENCE); \
@@ -117,18 +117,18 @@ CAMPAIGN  = bin/campaign
 
 .PHONY: campaign-short
 campaign-short: build ## a sample of the campaigns below (as root)
-	bin/fairlead install --to bin/plugins
+	bin/fairlead install --link --to bin/plugins
 	bin/fairlead-lab run $(NETWORKS) --plugins bin/plugins --out $(CAMPAIGN)/short --short --cells 90 $(ARGS)
 
 .PHONY: campaign
 campaign: build ## break every plugin at every system call, in every way: hours (as root)
-	bin/fairlead install --to bin/plugins
+	bin/fairlead install --link --to bin/plugins
 	bin/fairlead-lab run $(NETWORKS) --plugins bin/plugins --out $(CAMPAIGN)/full $(ARGS)
 	$(MAKE) campaign-vm
 
 .PHONY: campaign-vm
 campaign-vm: build ## those of them that need the virtual machine's kernel
-	bin/fairlead install --to bin/plugins
+	bin/fairlead install --link --to bin/plugins
 	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/vm ./test/vm
 	mkdir -p $(CAMPAIGN)/vm
 	bin/vm run -timeout 12h test/campaign/vm/run $(ARGS) | tar -C $(CAMPAIGN)/vm -x

@@ -74,12 +74,7 @@ func (c *caller) ours(typ, path string) (Plugin, bool) {
 	if !ok || path == "" {
 		return plugin, ok
 	}
-	there, err := os.Stat(path)
-	if err != nil {
-		return Plugin{}, false
-	}
-	self, err := os.Stat("/proc/self/exe")
-	return plugin, err == nil && os.SameFile(there, self)
+	return plugin, thisProgram(path)
 }
 
 // add calls ADD and gives the result.

@@ -139,7 +139,7 @@ func (d *demo) setUp() error {
 			return err
 		}
 	}
-	if err := install(io.Discard, d.path("bin"), false); err != nil {
+	if err := install(io.Discard, d.path("bin"), false, true); err != nil {
 		return err
 	}
 	conflist := fmt.Sprintf(demoConflist, d.path("leases"))
