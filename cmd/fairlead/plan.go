@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/invoke"
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/spf13/cobra"
 
@@ -23,7 +26,10 @@ func planCommand() *cobra.Command {
 		Short: "Print every object that an add would own, in order, and touch nothing",
 		Long: `Plan is a dry run. The addresses of our own IPAM are previewed without being
 reserved; what another's plugin decides is shown as <from NAME>. Names that are
-derived from the attachment follow --id and --ifname.`,
+derived from the attachment follow --id and --ifname.
+
+If a plugin that an add would call is not installed, it is named, and the exit
+status is 1.`,
 		Args: usage.Exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "text" && output != "json" {
@@ -40,9 +46,11 @@ derived from the attachment follow --id and --ifname.`,
 				return err
 			}
 			if output == "json" {
-				return printJSON(cmd.OutOrStdout(), runs)
+				err = printJSON(cmd.OutOrStdout(), runs)
+			} else {
+				err = printPlan(cmd.OutOrStdout(), runs)
 			}
-			return printPlan(cmd.OutOrStdout(), runs)
+			return firstError(err, installed(runs, f.pluginPath()))
 		},
 	}
 	f.register(cmd, true)
@@ -80,6 +88,29 @@ func plan(ctx context.Context, f *runtimeFlags, conflist, netns string) ([]cni.D
 		runs = append(runs, run)
 	}
 	return runs, nil
+}
+
+// installed is an error where an add would not find a plugin, or a delegate, of
+// the plan.
+func installed(runs []cni.DryRun, path []string) error {
+	var missing []string
+	want := func(name string) {
+		if _, err := invoke.FindInPath(name, path); err != nil && !slices.Contains(missing, name) {
+			missing = append(missing, name)
+		}
+	}
+	for _, run := range runs {
+		want(run.Plugin)
+		for _, o := range run.Objects {
+			if o.Sort == "delegate" && o.Kind == "delegate" {
+				want(o.Key)
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("an add would fail: not installed in %s: %s", strings.Join(path, string(os.PathListSeparator)), strings.Join(missing, ", "))
 }
 
 // pluginConf is what libcni hands to one plugin of a list.

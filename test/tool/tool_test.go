@@ -209,14 +209,29 @@ func TestPlanTouchesNothing(t *testing.T) {
 	}
 }
 
+// TestPlanOfAnothersPlugins: what others decide is not known; and where they are
+// not installed, no ADD could work.
 func TestPlanOfAnothersPlugins(t *testing.T) {
 	t.Parallel()
 	h := host.New(t)
-	h.WriteFile("/run/net.conflist", `{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"bridge","ipam":{"type":"whereabouts"}},{"type":"cilium"}]}`)
-	out := h.MustRun(binary(t), "plan", "/run/net.conflist")
-	for _, want := range []string{"<from whereabouts>", "<from cilium>"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%s is missing in\n%s", want, out)
+	h.WriteFile("/run/net.conflist", `{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"bridge","ipam":{"type":"whereabouts"}},{"type":"cilium"},{"type":"tuning"},{"type":"cilium"}]}`)
+	others := t.TempDir()
+	for _, name := range []string{"whereabouts", "cilium"} {
+		if err := os.WriteFile(filepath.Join(others, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := h.MustRun(binary(t), "plan", "/run/net.conflist", "--path", host.Build(t)+":"+others)
+	for path, missing := range map[string]string{host.Build(t): ": whereabouts, cilium\n", others: ": bridge, tuning\n", "/none": ": bridge, whereabouts, cilium, tuning\n"} {
+		for _, out := range []string{all, fails(t, h.Command(binary(t), "plan", "/run/net.conflist", "--path", path))} {
+			for _, want := range []string{"<from whereabouts>", "<from cilium>"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("%s is missing in\n%s", want, out)
+				}
+			}
+			if out != all && !strings.HasSuffix(out, missing) {
+				t.Errorf("with the plugins of %s alone:\n%s", path, out)
+			}
 		}
 	}
 }
