@@ -366,8 +366,12 @@ func createIn(dir *os.File, name string) (*os.File, error) {
 
 // openEntry opens without a lock; nil where it is gone.
 func openEntry(dir, name string) (*Entry, error) {
+	return openEntryAs(dir, name, os.O_RDWR|os.O_APPEND)
+}
+
+func openEntryAs(dir, name string, how int) (*Entry, error) {
 	path := filepath.Join(dir, name)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|unix.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(path, how|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

@@ -36,7 +36,7 @@ func readAll(dir string) (entries []*Entry, errs []error) {
 		return nil, []error{err}
 	}
 	for _, name := range names {
-		e, err := openEntry(dir, name)
+		e, err := openEntryAs(dir, name, os.O_RDONLY)
 		if err != nil {
 			errs = append(errs, err)
 		}

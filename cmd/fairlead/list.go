@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,14 +17,20 @@ import (
 	"github.com/fairlead-net/fairlead/engine"
 )
 
-// journal opens the state directory for the operator's commands.
-func journal() (*engine.Journal, error) {
+// journal opens the state directory for the operator's commands that change
+// something.
+func journal() (*engine.Journal, error) { return openState(engine.FindStateDir) }
+
+// journalToRead opens it for those that only look.
+func journalToRead() (*engine.Journal, error) { return openState(engine.LookForStateDir) }
+
+func openState(find func(dirs []string) (string, error)) (*engine.Journal, error) {
 	dirs := engine.StateDirs(os.Getenv)
-	root, err := engine.FindStateDir(dirs)
+	root, err := find(dirs)
 	if err != nil {
 		return nil, err
 	}
-	if root != dirs[0] {
+	if _, err := os.Lstat(dirs[0]); root != dirs[0] && !errors.Is(err, os.ErrNotExist) {
 		// An empty list must not pass for a node without attachments.
 		fmt.Fprintf(os.Stderr, "fairlead: this is the state in %s; that in %s can't be used\n", root, dirs[0])
 	}
@@ -40,11 +47,13 @@ func listCommand() *cobra.Command {
 	var last int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the attachments on this node, or what was done of late", Args: usage.Exactly(0),
+		Long: `List reads the state directory and writes nothing. It takes who may read it: root,
+as a rule, since it is nobody else's; a user's own needs no root.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && output != "json" {
 				return usage.Errorf("-o %q: wants table or json", output)
 			}
-			j, err := journal()
+			j, err := journalToRead()
 			if err != nil {
 				return err
 			}

@@ -292,7 +292,7 @@ func TestUnusedSparesWhatOthersAreUpon(t *testing.T) {
 func TestListSaysWhoseState(t *testing.T) {
 	t.Parallel()
 	h := host.New(t)
-	h.MustRun(binary(t), "list")
+	h.MustRun("install", "-d", "-m", "700", "/run/fairlead")
 	h.MustRun("install", "-d", "-o", "65534", "/run/user/65534")
 	c := h.Command("setpriv", "--reuid", "65534", "--clear-groups", binary(t), "list")
 	c.Env = append(c.Env, "XDG_RUNTIME_DIR=/run/user/65534")
@@ -300,6 +300,36 @@ func TestListSaysWhoseState(t *testing.T) {
 	c.Stderr = &stderr
 	if err := c.Run(); err != nil || !strings.Contains(stderr.String(), "/run/user/65534/fairlead; that in /run/fairlead") {
 		t.Errorf("%v: %s", err, stderr.String())
+	}
+}
+
+// TestListNeedsNoMoreThanToRead: a state directory on a read-only mount, as a
+// debug container is given it; and one that can't be read is no empty one.
+func TestListNeedsNoMoreThanToRead(t *testing.T) {
+	t.Parallel()
+	h := host.New(t)
+	if out := h.MustRun(binary(t), "list", "-o", "json"); out != "[]\n" {
+		t.Errorf("where nothing is recorded: %s", out)
+	}
+	if left := h.MustRun("sh", "-c", "ls -d /run/fairlead 2>/dev/null || true"); left != "" {
+		t.Errorf("list made %s", left)
+	}
+	h.WriteFile("/run/net.conflist", conflist)
+	h.MustRun(binary(t), "add", "/run/net.conflist", h.Netns("c1"), "--path", host.Build(t))
+	h.MustRun("mount", "--bind", "/run/fairlead", "/run/fairlead")
+	h.MustRun("mount", "-o", "remount,bind,ro", "/run/fairlead")
+	for _, args := range [][]string{{"list"}, {"list", "--history"}} {
+		if out := h.MustRun(binary(t), args...); !strings.Contains(out, "host-local") {
+			t.Errorf("%v of a read-only directory: %s", args, out)
+		}
+	}
+	if said := fails(t, h.Command("setpriv", "--reuid", "65534", "--clear-groups", binary(t), "list")); !strings.Contains(said, "/run/fairlead (user 65534): permission denied") {
+		t.Error(said)
+	}
+	h.MustRun("umount", "/run/fairlead")
+	h.MustRun("chown", "-R", "65534", "/run/fairlead")
+	if out := h.MustRun("setpriv", "--reuid", "65534", "--clear-groups", binary(t), "list"); !strings.Contains(out, "host-local") {
+		t.Errorf("of its own user: %s", out)
 	}
 }
 
