@@ -27,6 +27,9 @@ type Conf struct {
 	PrevResult    *current.Result `json:"-"`
 	// Valid is the set of a GC. Absent and null are the empty list (rule 15).
 	Valid []types.GCAttachment `json:"cni.dev/valid-attachments"`
+	// FirstValid is the same by the name that the specification gave it at
+	// first: some runtimes know that one alone.
+	FirstValid []types.GCAttachment `json:"cni.dev/attachments"`
 }
 
 // parseConf decodes and validates the common keys.
@@ -35,6 +38,7 @@ func parseConf(stdin []byte, verb Verb) (Conf, error) {
 	if err := decode(stdin, &c); err != nil {
 		return c, err
 	}
+	c.Valid = append(c.Valid, c.FirstValid...)
 	if c.CNIVersion == "" {
 		c.CNIVersion = implicitVersion
 	}

@@ -16,8 +16,8 @@ type JournalSweep struct {
 	Valid   map[attachment.ID]bool // what is spared whatever is seen
 	Force   bool                   // what is not valid goes though its namespace lives
 	Path    []string               // where the delegates are, as CNI_PATH
-	// Before is called once for each attachment that is about to go. An error
-	// keeps what is recorded of it.
+	// Before is called once for each attachment that is about to go whole. An
+	// error keeps what is recorded of it.
 	Before func(attachment.ID) error
 }
 
@@ -35,9 +35,9 @@ func (r *Runner) SweepJournal(ctx context.Context, s JournalSweep) (engine.Swept
 	for id := range s.Valid {
 		spared[id] = true
 	}
-	match := func(h engine.Header) bool { return s.Network == "" || h.ID.Network == s.Network }
+	match := func(id attachment.ID) bool { return s.Network == "" || id.Network == s.Network }
 	errs := []error{c.beforeSweep(ctx, s, match, spared)}
-	swept, err := c.engine.Sweep(ctx, match, func(h engine.Header) bool { return spared[h.ID] }, s.Force)
+	swept, err := c.engine.Sweep(ctx, func(h engine.Header) bool { return match(h.ID) }, func(h engine.Header) bool { return spared[h.ID] }, s.Force)
 	for _, h := range swept.Removed {
 		if err := c.engine.Journal.Log(record(start, GC, h.Plugin, h.ID, nil)); err != nil {
 			c.warn("write the operation log: %v", err)
@@ -50,21 +50,14 @@ func (r *Runner) SweepJournal(ctx context.Context, s JournalSweep) (engine.Swept
 }
 
 // beforeSweep calls Before for what is about to go, and spares what it fails for.
-func (c *call) beforeSweep(ctx context.Context, s JournalSweep, match func(engine.Header) bool, spared map[attachment.ID]bool) error {
+func (c *call) beforeSweep(ctx context.Context, s JournalSweep, match func(attachment.ID) bool, spared map[attachment.ID]bool) error {
 	if s.Before == nil {
 		return nil
 	}
-	// What can't be read, the sweep tells of.
-	stale, _ := c.engine.Stale(ctx, func(h engine.Header) bool { return match(h) && !spared[h.ID] })
-	asked := map[attachment.ID]bool{}
 	var errs []error
-	for _, h := range stale {
-		if asked[h.ID] {
-			continue
-		}
-		asked[h.ID] = true
-		if err := s.Before(h.ID); err != nil {
-			spared[h.ID] = true
+	for _, id := range c.engine.Stale(ctx, func(id attachment.ID) bool { return match(id) && !spared[id] }) {
+		if err := s.Before(id); err != nil {
+			spared[id] = true
 			errs = append(errs, err)
 		}
 	}

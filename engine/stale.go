@@ -2,19 +2,29 @@ package engine
 
 import (
 	"context"
-	"errors"
+	"slices"
+
+	"github.com/fairlead-net/fairlead/attachment"
 )
 
-// Stale gives the headers of the entries that match and whose namespace is gone
-// for sure. What could not be read is left out, and said by the error, which
-// comes with the others.
-func (e *Engine[E]) Stale(ctx context.Context, match func(Header) bool) ([]Header, error) {
-	entries, failed := e.Journal.read("")
-	var stale []Header
+// Stale gives the attachments that match and of which nothing is recorded but in
+// namespaces that are gone for sure. One with a record that can't be read is not
+// among them.
+func (e *Engine[E]) Stale(ctx context.Context, match func(attachment.ID) bool) []attachment.ID {
+	entries, _ := e.Journal.read("") // what can't be read concerns its own attachment
+	var stale []attachment.ID
+	asked := map[attachment.ID]bool{}
 	for _, entry := range entries {
-		if match(entry.Header) && e.dead(ctx, entry.Header) {
-			stale = append(stale, entry.Header)
+		id := entry.Header.ID
+		if asked[id] || !match(id) {
+			continue
+		}
+		asked[id] = true
+		own, err := e.Journal.Entries(id)
+		living := slices.ContainsFunc(own, func(o *Entry) bool { return !e.dead(ctx, o.Header) })
+		if err == nil && !living {
+			stale = append(stale, id)
 		}
 	}
-	return stale, errors.Join(failed...)
+	return stale
 }

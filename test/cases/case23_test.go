@@ -65,3 +65,22 @@ func TestRule15DelegateKeepsWhatLives(t *testing.T) {
 		}
 	})
 }
+
+// TestRule15EitherNameOfTheValidSet: some runtimes know the first name alone.
+func TestRule15EitherNameOfTheValidSet(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"cni.dev/valid-attachments", "cni.dev/attachments"} {
+		h := host.New(t)
+		config := host.Config{"cniVersion": "1.1.0", "name": "n", "type": "ptp", "ipam": host.Config{"type": "host-local", "subnet": "10.7.0.0/24"}}
+		valid, stale := h.Attach(host.Build(t), config, "eth0"), h.Attach(host.Build(t), config, "eth0")
+		for _, a := range []host.Attachment{valid, stale} {
+			a.MustAdd(t)
+			h.DeleteNetns(a.Netns)
+		}
+		o := valid.WithConfig(key, []any{host.Config{"containerID": valid.Container, "ifname": "eth0"}}).Bare().Call("GC")
+		leases := h.MustRun("sh", "-c", "cat /var/lib/cni/networks/n/10.*")
+		if !o.OK() || !strings.Contains(leases, valid.Container) || strings.Contains(leases, stale.Container) {
+			t.Errorf("%s: exit %d, %s; the leases are of %s", key, o.Exit, o.Stdout, leases)
+		}
+	}
+}

@@ -178,3 +178,23 @@ func TestCase33CheckThatChecksNothing(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// TestCase33GCSparesTheSuccessor: the container's ID was used again, and what an
+// earlier one of that ID left is recorded still.
+func TestCase33GCSparesTheSuccessor(t *testing.T) {
+	t.Parallel()
+	h := host.New(t)
+	path := host.Build(t)
+	h.WriteFile("/run/first.conflist", listOf("1.0.0", "", strings.Replace(oursAlone, `"bridge":"br0"`, `"bridge":"br0","mtu":1400`, 1)))
+	h.WriteFile("/run/second.conflist", listOf("1.0.0", "", `{"type":"macvlan","master":"up0"}`))
+	h.MustRun("ip", "link", "add", "up0", "type", "veth", "peer", "up1")
+	first, second := h.Netns("first"), h.Netns("second")
+	h.MustRun(binary(t), "add", "/run/first.conflist", first, "--id", "c1", "--path", path)
+	h.DeleteNetns(first)
+	h.MustRun(binary(t), "add", "/run/second.conflist", second, "--id", "c1", "--path", path)
+	h.MustRun(binary(t), "gc", "--path", path)
+	if list := h.MustRun(binary(t), "list"); strings.Contains(list, "/run/netns/first") || !strings.Contains(list, "/run/netns/second") {
+		t.Errorf("the journal after:\n%s", list)
+	}
+	h.MustRunIn(second, "ip", "link", "show", "eth0")
+}
