@@ -82,10 +82,7 @@ func (l *ChildLink) compareMaster(env Env, link kernel.Link, d *drift) error {
 
 // onParent tells whether the link is on the lower link that Create saw.
 func (l *ChildLink) onParent(link kernel.Link) bool {
-	if link.Parent != l.Parent || (link.ParentNetnsID == nil) != (l.ParentNetnsID == nil) {
-		return false
-	}
-	return link.ParentNetnsID == nil || *link.ParentNetnsID == *l.ParentNetnsID
+	return link.Parent == l.Parent && sameNetnsID(link.ParentNetnsID, l.ParentNetnsID)
 }
 
 // compareValues compares the MTU and the MAC address. What was left to the

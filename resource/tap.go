@@ -182,16 +182,16 @@ func (t *Tap) Remove(_ context.Context, env Env) error {
 	return err
 }
 
-// find gives the device that is ours, or nil.
+// find gives the device that is ours, or nil: the one on record first, whatever
+// it is called by now.
 func (t *Tap) find(ns *kernel.Namespace) (*kernel.Link, error) {
 	if t.Index != 0 {
 		link, ok, err := ns.LinkByIndex(t.Index)
 		if err != nil {
 			return nil, err
 		}
-		// On the host nobody but root writes marks, and they pass on.
-		if ok && link.Kind == typeTun && (t.VRF == "" || t.marked(link)) {
-			return &link, nil
+		if ok && link.Kind == typeTun {
+			return t.recorded(link)
 		}
 	}
 	link, ok, err := ns.Link(t.Name)
@@ -207,6 +207,21 @@ func (t *Tap) find(ns *kernel.Namespace) (*kernel.Link, error) {
 	}
 	if t.VRF != "" && link.Alias != "" && !t.marked(link) {
 		return nil, nil // a stranger's, on the host
+	}
+	return &link, nil
+}
+
+// recorded judges the device that has the index on record. On the host nobody
+// but root writes marks, and the device passes on with its mark.
+func (t *Tap) recorded(link kernel.Link) (*kernel.Link, error) {
+	if t.VRF == "" || t.marked(link) {
+		return &link, nil
+	}
+	if _, marked := attachment.OwnerOfAlias(link.Alias); marked {
+		return nil, nil // the next container's
+	}
+	if link.MAC.String() != first(t.MAC, t.FoundMAC) {
+		return nil, unproven(link, t.Name)
 	}
 	return &link, nil
 }

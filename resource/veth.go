@@ -41,6 +41,10 @@ type Veth struct {
 	// are made with one MTU.
 	HostIndex int `json:"hostIndex,omitempty"`
 	FoundMTU  int `json:"foundMTU,omitempty"`
+	// The guest's end, as the host's named it: its index, and the number of the
+	// namespace that it was in; nil: the host's own.
+	PeerIndex   int  `json:"peerIndex,omitempty"`
+	PeerNetnsID *int `json:"peerNetnsID,omitempty"`
 
 	expect struct { // what prevResult says (rule 14)
 		hostMAC, mac string
@@ -108,6 +112,7 @@ func (v *Veth) Create(_ context.Context, env Env) error {
 		return engine.Partial(err)
 	}
 	v.HostIndex, v.FoundMTU = host.Index, host.MTU
+	v.PeerIndex, v.PeerNetnsID = host.Parent, host.ParentNetnsID
 	if err := env.Host.SetLink(host.Index, kernel.LinkChange{Alias: &v.Alias}); err != nil {
 		return engine.Partial(err)
 	}

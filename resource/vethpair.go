@@ -30,6 +30,9 @@ func (v *Veth) Observe(_ context.Context, env Env) (engine.State, error) {
 
 func (v *Veth) compareHost(env Env, pair ends, d *drift) error {
 	host := pair.host
+	if host.Name != v.Host && !pair.adopted {
+		d.add("%s is called %s", v.Host, host.Name)
+	}
 	if !host.Up && !v.HostDown {
 		d.add("%s is down", host.Name)
 	}
@@ -54,26 +57,58 @@ func (v *Veth) compareGuest(pair ends, d *drift) {
 
 func (v *Veth) Remove(_ context.Context, env Env) error {
 	host, err := v.findHost(env)
-	if err == nil && host == nil && (env.Recorded || v.Passing != "") {
-		return nil // no other suite makes such a pair
-	}
-	if err == nil && host == nil && env.Container == nil && v.HostIndex == 0 {
-		// Another suite's pair is found by the container's end only.
-		return env.Unknown
-	}
-	if err == nil && host == nil && env.Container != nil {
-		var pair ends
-		pair, err = v.findGuest(env, nil)
-		if pair.host == nil && pair.guest != nil {
-			_, err = env.Container.DelLink(pair.guest.Index)
-		}
-		host = pair.host
-	}
-	if err != nil || host == nil {
+	if err != nil {
 		return err
 	}
-	// The kernel answers when both ends are gone.
-	_, err = env.Host.DelLink(host.Index)
+	if host != nil {
+		// The kernel answers when both ends are gone.
+		_, err = env.Host.DelLink(host.Index)
+		return err
+	}
+	if env.Recorded || v.Passing != "" {
+		return v.removeGuest(env) // no other suite makes such a pair
+	}
+	if env.Container == nil {
+		if v.HostIndex == 0 {
+			// Another suite's pair is found by the container's end only.
+			return env.Unknown
+		}
+		return nil
+	}
+	pair, err := v.findGuest(env, nil)
+	switch {
+	case err != nil:
+		return err
+	case pair.host != nil:
+		_, err = env.Host.DelLink(pair.host.Index)
+	case pair.guest != nil:
+		_, err = env.Container.DelLink(pair.guest.Index)
+	}
+	return err
+}
+
+// removeGuest removes the pair by the guest's end that is on record, where the
+// host's is not on the host any more: someone may have moved that away.
+func (v *Veth) removeGuest(env Env) error {
+	ns := env.Container
+	if v.Passing != "" {
+		ns = env.Host
+	}
+	if v.PeerIndex == 0 || ns == nil {
+		return nil
+	}
+	guest, ok, err := ns.LinkByIndex(v.PeerIndex)
+	if err != nil || !ok || guest.Kind != "veth" {
+		return err
+	}
+	if v.Passing != "" && guest.Name != v.Passing && guest.Parent != v.HostIndex {
+		return nil // it left the host, and this one has its index
+	}
+	host, ok, err := env.Host.LinkByIndex(guest.Parent)
+	if err != nil || ok && peers(host, guest) && v.another(host.Alias) {
+		return err
+	}
+	_, err = ns.DelLink(guest.Index)
 	return err
 }
 
@@ -83,8 +118,7 @@ type ends struct {
 	adopted     bool // made by another suite: under another name on the host
 }
 
-// find looks for the pair: by the derived name, by the index that Create saw
-// (someone may have renamed it), then by the container's end (rule 13).
+// find looks for the pair: by the host's end, then by the container's (rule 13).
 func (v *Veth) find(env Env) (ends, error) {
 	host, err := v.findHost(env)
 	if err != nil || env.Container == nil {
@@ -115,26 +149,43 @@ func (v *Veth) findGuest(env Env, host *kernel.Link) (ends, error) {
 	return v.adopt(env, guest)
 }
 
-// findHost gives the host's end that is ours, or nil.
+// findHost gives the host's end that is ours, or nil: what is on record first,
+// whatever it is called by now, then the derived name. A link of that name that
+// is not the one on record is ours by its mark or its address only.
 func (v *Veth) findHost(env Env) (*kernel.Link, error) {
+	if v.HostIndex != 0 {
+		host, ok, err := env.Host.LinkByIndex(v.HostIndex)
+		if err != nil {
+			return nil, err
+		}
+		if ok && host.Kind == "veth" && !v.another(host.Alias) {
+			if !v.proven(host) {
+				return nil, unproven(host, v.Host)
+			}
+			return &host, nil
+		}
+	}
 	host, ok, err := env.Host.Link(v.Host)
-	if err != nil {
+	if err != nil || !ok || host.Kind != "veth" || v.another(host.Alias) {
 		return nil, err
 	}
-	if ok && host.Kind == "veth" && !v.another(host.Alias) {
-		return &host, nil
-	}
-	if v.HostIndex == 0 {
+	if v.HostIndex != 0 && !v.proven(host) {
 		return nil, nil
 	}
-	host, ok, err = env.Host.LinkByIndex(v.HostIndex)
-	if err != nil {
-		return nil, err
+	return &host, nil
+}
+
+// proven tells whether a veth of the host has more of ours than a name or an
+// index: the mark, the derived address, or the peer that Create saw.
+func (v *Veth) proven(host kernel.Link) bool {
+	if owner, marked := attachment.OwnerOfAlias(host.Alias); marked && owner == v.Owner {
+		return true
 	}
-	if owner, marked := attachment.OwnerOfAlias(host.Alias); ok && host.Kind == "veth" && marked && owner == v.Owner {
-		return &host, nil
+	if v.HostMAC != "" && host.MAC.String() == v.HostMAC {
+		return true
 	}
-	return nil, nil
+	return v.PeerIndex != 0 && host.Parent == v.PeerIndex &&
+		(v.Passing != "" || sameNetnsID(host.ParentNetnsID, v.PeerNetnsID))
 }
 
 // adopt decides whether a pair that is not under our name is this attachment's:
