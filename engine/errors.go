@@ -21,6 +21,10 @@ var ErrNewer = errors.New("written by a newer version")
 // ErrUnreadable marks an entry that makes no sense.
 var ErrUnreadable = errors.New("unreadable journal entry")
 
+// ErrApart is a restored thing's answer where another that is called so is a
+// thing of its own.
+var ErrApart = errors.New("they are two things of one name")
+
 type partialError struct{ err error }
 
 func (e *partialError) Error() string { return e.err.Error() }

@@ -93,7 +93,8 @@ type Restored[E any] interface {
 	Save(ctx context.Context, env E) error
 	// Inherit is called on a holder that set its value after the one that is
 	// leaving (below): it takes over below's saved value as its own. The
-	// leaving one then touches nothing.
+	// leaving one then touches nothing. ErrApart is its answer where the two
+	// have no more than the name of a thing in common.
 	Inherit(below Resource[E]) error
 }
 

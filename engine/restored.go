@@ -122,7 +122,11 @@ func (e *Engine[E]) putBack(ctx context.Context, env E, thing string, mine holde
 		if err != nil {
 			return err
 		}
-		if err := heir.Inherit(leaving); err != nil {
+		err = heir.Inherit(leaving)
+		if errors.Is(err, ErrApart) {
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		if err := e.hold(thing, h, heir); err != nil {

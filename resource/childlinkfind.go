@@ -136,17 +136,18 @@ func (l *ChildLink) Remove(_ context.Context, env Env) error {
 }
 
 // find gives the link that is ours, or nil. The index that Create saw proves it
-// together with the kind and the lower link, since the kernel does not use an
-// index again soon: neither a new name nor a forged mark, which whoever is in
-// the container can give it, keep it from going. Without that index it goes by
-// name.
+// together with the kind, since the kernel does not use an index again soon:
+// neither a new name nor a forged mark, which whoever is in the container can
+// give it, keep it from going, nor that its lower link was moved. Without that
+// index it goes by name; one of that name that is not the one on record is ours
+// by its mark only, and else another suite's.
 func (l *ChildLink) find(ns *kernel.Namespace) (*kernel.Link, error) {
 	if l.Index != 0 {
 		link, ok, err := ns.LinkByIndex(l.Index)
 		if err != nil {
 			return nil, err
 		}
-		if ok && link.Kind == l.Type && l.onParent(link) {
+		if ok && link.Kind == l.Type {
 			return &link, nil
 		}
 	}
@@ -156,7 +157,7 @@ func (l *ChildLink) find(ns *kernel.Namespace) (*kernel.Link, error) {
 			return nil, err
 		}
 		// By an alternative name it is some other link.
-		if ok && link.Name == name && link.Kind == l.Type && !l.another(link.Alias) {
+		if ok && link.Name == name && link.Kind == l.Type && !l.another(link.Alias) && (l.Index == 0 || l.marked(link.Alias)) {
 			return &link, nil
 		}
 	}
@@ -169,6 +170,12 @@ func (l *ChildLink) names() []string {
 		return []string{l.Name, l.Owner.PassingLink()}
 	}
 	return []string{l.Name}
+}
+
+// marked tells whether the mark names the owner.
+func (l *ChildLink) marked(alias string) bool {
+	owner, marked := attachment.OwnerOfAlias(alias)
+	return marked && owner == l.Owner
 }
 
 // another tells whether the mark names another owner. No mark is no other: the

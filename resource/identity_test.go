@@ -170,3 +170,33 @@ func TestCase29TapOfAVPCIsKnownByItsRecord(t *testing.T) {
 		})
 	}
 }
+
+// TestCase29HardwareIsKnownByItsPlace: a driver gives an interface another
+// burnt-in address when its function is reset.
+func TestCase29HardwareIsKnownByItsPlace(t *testing.T) {
+	t.Parallel()
+	const path = "/sys/devices/pci0000:00/0000:03:00.0"
+	one, two := mac(t, "02:00:00:00:00:01"), mac(t, "02:00:00:00:00:02")
+	device := Device{Name: "ens5", Index: 7, Path: path, PermMAC: one.String()}
+	for name, tc := range map[string]struct {
+		device Device
+		link   kernel.Link
+		want   likeness
+	}{
+		"all agrees":                   {device, kernel.Link{Index: 7, ParentDev: "0000:03:00.0", PermMAC: one}, same},
+		"another index":                {device, kernel.Link{Index: 9, ParentDev: "0000:03:00.0", PermMAC: one}, same},
+		"another address":              {device, kernel.Link{Index: 7, ParentDev: "0000:03:00.0", PermMAC: two}, same},
+		"no address":                   {device, kernel.Link{Index: 9, ParentDev: "0000:03:00.0"}, same},
+		"another index and address":    {device, kernel.Link{Index: 9, ParentDev: "0000:03:00.0", PermMAC: two}, doubted},
+		"another place":                {device, kernel.Link{Index: 7, ParentDev: "0000:04:00.0", PermMAC: one}, another},
+		"another kind":                 {device, kernel.Link{Index: 7, Kind: "veth"}, another},
+		"its place is unknown":         {device, kernel.Link{Index: 7, PermMAC: one}, same},
+		"and the address another":      {device, kernel.Link{Index: 7, PermMAC: two}, another},
+		"a record of the address only": {Device{Index: 7, PermMAC: one.String()}, kernel.Link{Index: 9, ParentDev: "0000:03:00.0", PermMAC: one}, same},
+		"software":                     {Device{Index: 7, Type: "dummy"}, kernel.Link{Index: 7, Kind: "dummy"}, another},
+	} {
+		if got := tc.device.compare(tc.link, 7); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}

@@ -27,6 +27,7 @@ type LinkAttr struct {
 
 	Saved string `json:"saved,omitempty"` // the old value
 	Index int    `json:"index,omitempty"` // the link that had it
+	Type  string `json:"type,omitempty"`  // and the kernel's name of its kind; "" says nothing
 
 	expect string // what prevResult says (rule 14)
 }
@@ -84,7 +85,7 @@ func (a *LinkAttr) Amend(earlier Resource) Resource {
 func (a *LinkAttr) Save(_ context.Context, env Env) error {
 	_, link, err := a.need(env)
 	if err == nil {
-		a.Saved, a.Index = a.Attr.of(link), link.Index
+		a.Saved, a.Index, a.Type = a.Attr.of(link), link.Index, link.Kind
 	}
 	return err
 }
@@ -95,7 +96,10 @@ func (a *LinkAttr) Inherit(below Resource) error {
 	if !ok {
 		return fmt.Errorf("%T is no attribute of a link", below)
 	}
-	a.Saved, a.Index = other.Saved, other.Index
+	if a.Index != other.Index {
+		return fmt.Errorf("%s of links %d and %d: %w", a.Attr.words(), other.Index, a.Index, engine.ErrApart)
+	}
+	a.Saved, a.Type = other.Saved, other.Type
 	return nil
 }
 
@@ -116,7 +120,7 @@ func (a *LinkAttr) Create(_ context.Context, env Env) error {
 }
 
 func (a *LinkAttr) Observe(_ context.Context, env Env) (engine.State, error) {
-	_, link, ok, err := a.find(env)
+	_, link, ok, err := a.recorded(env, a.Index, a.Type)
 	if err != nil || !ok {
 		return absentUnless(err)
 	}
@@ -133,12 +137,12 @@ func (a *LinkAttr) Observe(_ context.Context, env Env) (engine.State, error) {
 // Remove puts the old value back. A link that is gone took it along; another
 // one of its name never had it; and what someone has set since is theirs.
 func (a *LinkAttr) Remove(_ context.Context, env Env) error {
-	saved, err := a.saved()
+	saved, index, err := a.saved(env)
 	if err != nil || saved == "" {
 		return err
 	}
-	ns, link, ok, err := a.find(env)
-	if err != nil || !ok || a.Index != 0 && a.Index != link.Index {
+	ns, link, ok, err := a.recorded(env, index, a.Type)
+	if err != nil || !ok {
 		return err
 	}
 	found := a.Attr.of(link)
@@ -170,13 +174,26 @@ func (a *LinkAttr) putBack(ns *kernel.Namespace, link kernel.Link, saved string)
 	return err
 }
 
-// saved is the old value: the journal's, else the file's. "" is none.
-func (a *LinkAttr) saved() (string, error) {
+// saved is the old value and the index of the link that had it: the journal's,
+// else the file's. "" is no value, and 0 no index: the reference suite keeps
+// none, and in another namespace it is another link's.
+func (a *LinkAttr) saved(env Env) (value string, index int, err error) {
 	if a.Saved != "" || a.Backup == "" {
-		return a.Saved, nil
+		return a.Saved, a.Index, nil
 	}
 	kept, err := readLinkBackup(a.Backup)
-	return kept.value(a.Attr), err
+	if value = kept.value(a.Attr); err != nil || value == "" || kept.Index == 0 {
+		return value, 0, err
+	}
+	ns, err := env.At(a.Side)
+	if err != nil {
+		return "", 0, err
+	}
+	scope, err := scopeOf(ns)
+	if err == nil && scope == kept.Scope {
+		index = kept.Index
+	}
+	return value, index, err
 }
 
 var _ engine.Restored[Env] = (*LinkAttr)(nil)

@@ -202,6 +202,10 @@ func TestLinkBackup(t *testing.T) {
 	}
 	got := fileOf(t, b)
 	delete(got, "fairlead")
+	if index := got["fairleadIndex"]; index != float64(eth0.Index) {
+		t.Errorf("index %v, want %d", index, eth0.Index)
+	}
+	delete(got, "fairleadIndex")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

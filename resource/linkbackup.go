@@ -30,9 +30,10 @@ func (b *LinkBackup) Kind() string       { return linkBackupKind }
 func (b *LinkBackup) Key() string        { return b.Path }
 func (b *LinkBackup) Within() engine.Ref { return "" }
 
-// linkValues is the file's content. Scope, which the reference suite does not
-// know, tells a file that another call of this attachment wrote from one that
-// an earlier container left.
+// linkValues is the file's content. The reference suite does not know two of
+// them: Scope tells a file that another call of this attachment wrote from one
+// that an earlier container left, and Index says which link had the values,
+// whatever it is called by now.
 type linkValues struct {
 	MAC      string `json:"mac,omitempty"`
 	Promisc  *bool  `json:"promisc,omitempty"`
@@ -40,6 +41,7 @@ type linkValues struct {
 	AllMulti *bool  `json:"allmulti,omitempty"`
 	TxQLen   *int   `json:"txQLen,omitempty"`
 	Scope    string `json:"fairlead,omitempty"` // the namespace's cookie
+	Index    int    `json:"fairleadIndex,omitempty"`
 }
 
 // readLinkBackup gives nothing where there is no file, or where it is none of
@@ -99,24 +101,30 @@ func (b *LinkBackup) Create(_ context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
-	cookie, err := ns.Cookie()
+	scope, err := scopeOf(ns)
 	if err != nil {
 		return err
 	}
-	scope := strconv.FormatUint(cookie, 16)
 	kept, err := readLinkBackup(b.Path)
 	if err != nil {
 		return err
 	}
-	if kept.Scope != scope {
+	if kept.Scope != scope || kept.Index != 0 && kept.Index != link.Index {
 		kept = linkValues{Scope: scope}
 	}
+	kept.Index = link.Index
 	for _, a := range b.Attrs {
 		if kept.value(a) == "" {
 			kept.keep(a, link)
 		}
 	}
 	return b.write(kept)
+}
+
+// scopeOf is how a file names a namespace.
+func scopeOf(ns *kernel.Namespace) (string, error) {
+	cookie, err := ns.Cookie()
+	return strconv.FormatUint(cookie, 16), err
 }
 
 // write puts the new file in the old one's place: a crash leaves one or the

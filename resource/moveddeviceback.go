@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -21,23 +22,46 @@ func (m *MovedDevice) Remove(ctx context.Context, env Env) error {
 	if env.Unknown != nil {
 		return env.Unknown
 	}
+	var doubt error
 	if env.Container != nil {
 		link, was, err := m.inContainer(env)
-		if err != nil {
+		if err != nil && !errors.Is(err, errUnproven) {
 			return err
 		}
 		if link != nil {
 			return m.bringBack(env, *link, was)
 		}
+		doubt = err
 	}
-	link, was, err := m.onHost(env.Host)
-	if err == nil && link == nil && env.Container == nil && m.Was != nil && m.Was.Path != "" {
-		link, was, err = m.await(ctx, env)
-	}
-	if err != nil || link == nil {
+	link, was, settled, err := m.onHost(env.Host)
+	switch {
+	case link != nil:
+		return m.settle(env, *link, was)
+	case settled:
+		return nil
+	case err != nil && !errors.Is(err, errUnproven):
 		return err
 	}
-	return m.settle(env, *link, was)
+	doubt = errors.Join(doubt, err)
+	if m.Was == nil || m.Was.Path == "" {
+		return doubt
+	}
+	if env.Container == nil {
+		return m.await(ctx, env)
+	}
+	return errors.Join(doubt, m.elsewhere())
+}
+
+// elsewhere is an error where the hardware still has an interface, though the
+// device was seen neither in the container, which lives, nor on the host: then
+// it may be in a third namespace.
+func (m *MovedDevice) elsewhere() error {
+	ok, err := there(filepath.Join(m.Was.Path, "net"))
+	if err == nil && ok {
+		err = fmt.Errorf("%s (%s) is neither in the container nor on the host, and its hardware has an interface somewhere: %w",
+			m.Was.Name, m.Was.Path, unix.EBUSY)
+	}
+	return err
 }
 
 // bringBack renames the device in the container, where nobody minds, and moves
@@ -166,34 +190,41 @@ func (m *MovedDevice) rename(ns *kernel.Namespace, link kernel.Link, was *Device
 // hand its devices back. It takes milliseconds, but does one after another.
 const returnTime = 5 * time.Second
 
-// await waits for hardware whose namespace has died. It gives none where there
-// is nothing to wait for: the device is at home, or gone from the machine, or it
-// returned to a namespace that is not ours.
-func (m *MovedDevice) await(ctx context.Context, env Env) (link *kernel.Link, was *Device, err error) {
-	if home, err := m.among(env.Host, m.Was.Name); err != nil || home != nil {
-		return nil, nil, err
-	}
+// await waits for hardware whose namespace has died, and settles it. There is
+// nothing to wait for where the device is gone from the machine, or returned to
+// a namespace that is not ours.
+func (m *MovedDevice) await(ctx context.Context, env Env) error {
 	ok, err := there(m.Was.Path)
 	if err != nil || !ok {
-		return nil, nil, err
+		return err
 	}
 	initial, err := env.Host.IsInitial()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	if !initial {
 		env.warn("%s (%s) returned to the machine's first network namespace, which is not this one: it can't be brought here", m.Was.Name, m.Was.Path)
-		return nil, nil, nil
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, returnTime)
 	defer cancel()
+	var link *kernel.Link
+	var was *Device
+	var settled bool
+	var doubt error
 	err = env.Host.WatchLinks(ctx, func() (bool, error) {
-		link, was, err = m.onHost(env.Host)
-		return link != nil, err
+		if link, was, settled, doubt = m.onHost(env.Host); doubt != nil && !errors.Is(doubt, errUnproven) {
+			return false, doubt
+		}
+		return link != nil || settled, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("%s (%s) is not back after %s: its namespace lives on without a path, or it is in another: %w",
 			m.Was.Name, m.Was.Path, returnTime, unix.EBUSY)
+		return errors.Join(err, doubt)
 	}
-	return link, was, err
+	if err != nil || link == nil {
+		return err
+	}
+	return m.settle(env, *link, was)
 }

@@ -2,8 +2,10 @@ package resource
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,28 +17,49 @@ import (
 // namespace, and it is known anywhere.
 func (d *Device) hardware() bool { return d.Path != "" || d.Type == "" && d.PermMAC != "" }
 
-// is tells whether the link is the device, hardware of the same place and with
-// the same burnt-in address. A device of several interfaces has several.
-func (d *Device) is(l kernel.Link) bool {
-	if !d.hardware() || l.Kind != d.Type {
-		return false
+// likeness is how far what is on record of a device agrees with a link.
+type likeness int
+
+const (
+	another likeness = iota // it is another device, for sure
+	doubted                 // some of it agrees, and some does not
+	same                    // it is the device, for sure
+)
+
+// compare holds the record against a link that has one of the indices that the
+// device had. Its place in the hardware is what must agree. A device of several
+// interfaces has several burnt-in addresses, and a driver may give an interface
+// another one (when a virtual function is reset); the index decides then, since
+// the kernel does not use one again soon.
+func (d *Device) compare(l kernel.Link, indices ...int) likeness {
+	if !d.hardware() || l.Kind != d.Type || !d.mayBeAt(l) {
+		return another
 	}
-	if d.PermMAC != "" && l.PermMAC != nil && l.PermMAC.String() != d.PermMAC {
-		return false
-	}
+	placed := d.Path != "" && l.ParentDev != ""
+	known := d.PermMAC != "" && l.PermMAC != nil
 	switch {
-	case d.Path != "" && l.ParentDev != "":
-		return l.ParentDev == filepath.Base(d.Path) && sysfs("").device(l) == d.Path
-	case d.PermMAC != "":
-		return l.PermMAC.String() == d.PermMAC
+	case known && l.PermMAC.String() == d.PermMAC, placed && !known, placed && slices.Contains(indices, l.Index):
+		return same
+	case placed:
+		return doubted
 	}
-	return false
+	return another
+}
+
+// mayBeAt is false where the link is elsewhere in the hardware than the device.
+func (d *Device) mayBeAt(l kernel.Link) bool {
+	if d.Path == "" || l.ParentDev == "" {
+		return true
+	}
+	path := sysfs("").device(l) // "" where that can't be read
+	return l.ParentDev == filepath.Base(d.Path) && (path == "" || path == d.Path)
 }
 
 // inContainer gives the device in the container, with what is known of it; nil
-// where it is not there. Hardware is known whatever its name is. Of other
-// devices the index is proof that Create saw, since the kernel does not use one
-// again soon; else the name together with the mark.
+// where it is not there. The index is proof that Create saw, since the kernel
+// does not use one again soon, unless the hardware says otherwise. Without it
+// hardware is known whatever its name is, other devices by the name together
+// with the mark.
 func (m *MovedDevice) inContainer(env Env) (*kernel.Link, *Device, error) {
 	ns := env.Container
 	if m.Was == nil {
@@ -61,7 +84,7 @@ func (m *MovedDevice) inContainer(env Env) (*kernel.Link, *Device, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if ok && (m.Was.is(link) || !m.Was.hardware() && link.Kind == m.Was.Type) {
+		if ok && link.Kind == m.Was.Type && m.Was.mayBeAt(link) {
 			return &link, m.Was, nil
 		}
 	}
@@ -69,30 +92,33 @@ func (m *MovedDevice) inContainer(env Env) (*kernel.Link, *Device, error) {
 	return link, m.Was, err
 }
 
-// onHost gives the device on the host, if it is ours to care for.
-func (m *MovedDevice) onHost(ns *kernel.Namespace) (*kernel.Link, *Device, error) {
+// onHost gives the device on the host, if it is ours to care for; settled says
+// that it is there, and at home or in another's care.
+func (m *MovedDevice) onHost(ns *kernel.Namespace) (link *kernel.Link, was *Device, settled bool, err error) {
 	if m.Was == nil {
-		return m.returned(ns)
+		link, was, err = m.returned(ns)
+		return link, was, false, err
 	}
-	link, err := m.among(ns, m.Was.Name, m.Name, m.spareName())
+	link, err = m.among(ns, m.Was.Name, m.Name, m.spareName())
 	if err != nil || link == nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	fallback := "dev" + strconv.Itoa(link.Index) // the kernel's, where the container's name is taken
 	if link.Alias == m.Was.Name || link.Name == m.Name && link.Name != m.Was.Name || link.Name == fallback {
-		return link, m.Was, nil
+		return link, m.Was, false, nil
 	}
-	return nil, nil, nil // at home, or in another's care
+	return nil, nil, true, nil
 }
 
-// among looks under the names first, then, for hardware, at every link.
+// among looks under the names first, then, for hardware, at every link. One of
+// which it can't be told whether it is the device is an error: errUnproven.
 func (m *MovedDevice) among(ns *kernel.Namespace, names ...string) (*kernel.Link, error) {
 	for _, name := range names {
 		link, ok, err := ns.Link(name)
 		if err != nil {
 			return nil, err
 		}
-		if ok && (m.Was.is(link) || link.Name == name && m.marked(link)) {
+		if ok && (m.compare(link) == same || link.Name == name && m.marked(link)) {
 			return &link, nil
 		}
 	}
@@ -103,13 +129,21 @@ func (m *MovedDevice) among(ns *kernel.Namespace, names ...string) (*kernel.Link
 	if err != nil {
 		return nil, err
 	}
+	var doubt error
 	for _, link := range all {
-		if m.Was.is(link) {
+		switch m.compare(link) {
+		case same:
 			return &link, nil
+		case doubted:
+			doubt = fmt.Errorf("interface %s (index %d) is of the same hardware as %s (%s), and has the permanent MAC address %s, not %s: %w",
+				link.Name, link.Index, m.Was.Name, m.Was.Path, link.PermMAC, m.Was.PermMAC, errUnproven)
+		case another:
 		}
 	}
-	return nil, nil
+	return nil, doubt
 }
+
+func (m *MovedDevice) compare(l kernel.Link) likeness { return m.Was.compare(l, m.Was.Index, m.Index) }
 
 // marked tells whether the link, no hardware, may be the device: it has the
 // mark, or all else of it where the mark was not set yet.

@@ -46,6 +46,21 @@ func (o On) find(env Env) (*kernel.Namespace, kernel.Link, bool, error) {
 	return ns, link, ok, err
 }
 
+// recorded looks up the link that had the index on record, whatever it is called
+// by now: another one of its name never had what is on record. kind is what it
+// was then; "" says nothing. Without an index it goes by name.
+func (o On) recorded(env Env, index int, kind string) (*kernel.Namespace, kernel.Link, bool, error) {
+	if index == 0 {
+		return o.find(env)
+	}
+	ns, err := env.At(o.Side)
+	if err != nil {
+		return nil, kernel.Link{}, false, err
+	}
+	link, ok, err := ns.LinkByIndex(index)
+	return ns, link, ok && (kind == "" || link.Kind == kind), err
+}
+
 // need looks the link up; that it is missing is an error.
 func (o On) need(env Env) (*kernel.Namespace, kernel.Link, error) {
 	ns, link, ok, err := o.find(env)

@@ -23,6 +23,9 @@ type RestoredSysctl struct {
 	// Set is the value as the kernel then told it, which may write it another
 	// way; "" where that is known without asking.
 	Set string `json:"set,omitempty"`
+	// Index is that of the link whose parameter it is, which may have another
+	// name by now; 0: it is no link's, or not known.
+	Index int `json:"index,omitempty"`
 }
 
 func (s *RestoredSysctl) Kind() string       { return "restored-sysctl.1" }
@@ -77,6 +80,13 @@ func (s *RestoredSysctl) Save(_ context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
+	if parts, ok := linkParameter(s.Name); ok {
+		link, _, err := ns.Link(parts[linkPart])
+		if err != nil {
+			return err
+		}
+		s.Index = link.Index
+	}
 	value, ok, err := ns.Sysctl(s.Name)
 	switch {
 	case errors.Is(err, kernel.ErrWriteOnly):
@@ -97,8 +107,36 @@ func (s *RestoredSysctl) Inherit(below Resource) error {
 	if !ok {
 		return fmt.Errorf("%T is no parameter", below)
 	}
+	if s.Index != 0 && other.Index != 0 && s.Index != other.Index {
+		return fmt.Errorf("%s of links %d and %d: %w", s.Name, other.Index, s.Index, engine.ErrApart)
+	}
 	s.Saved = other.Saved
 	return nil
+}
+
+// linkPart is where a link's parameter has the link's name.
+const linkPart = 3
+
+// linkParameter takes the name of a parameter of one link apart: net, family,
+// conf or neigh, link, parameter.
+func linkParameter(name string) (parts []string, ok bool) {
+	parts = strings.Split(name, "/")
+	if len(parts) != 5 || parts[0] != "net" || parts[2] != "conf" && parts[2] != "neigh" {
+		return nil, false
+	}
+	return parts, parts[linkPart] != "all" && parts[linkPart] != "default"
+}
+
+// current is the parameter's name now, which has its link's in it; false where
+// the link is gone, and took the parameter along.
+func (s *RestoredSysctl) current(ns *kernel.Namespace) (name string, ok bool, err error) {
+	parts, ok := linkParameter(s.Name)
+	if !ok || s.Index == 0 {
+		return s.Name, true, nil
+	}
+	link, ok, err := ns.LinkByIndex(s.Index)
+	parts[linkPart] = link.Name
+	return strings.Join(parts, "/"), ok, err
 }
 
 // Create sets it. What has the value is not written anew: that may reset other
@@ -127,7 +165,11 @@ func (s *RestoredSysctl) Observe(_ context.Context, env Env) (engine.State, erro
 	if err != nil {
 		return engine.State{}, err
 	}
-	value, ok, err := ns.Sysctl(s.Name)
+	name, ok, err := s.current(ns)
+	if err != nil || !ok {
+		return absentUnless(err)
+	}
+	value, ok, err := ns.Sysctl(name)
 	if errors.Is(err, kernel.ErrWriteOnly) {
 		return engine.Present(), nil
 	}
@@ -136,7 +178,7 @@ func (s *RestoredSysctl) Observe(_ context.Context, env Env) (engine.State, erro
 	}
 	var d drift
 	if !s.is(value) {
-		d.add("%s is %s, want %s", s.Name, value, s.Value)
+		d.add("%s is %s, want %s", name, value, s.Value)
 	}
 	return d.state(), nil
 }
@@ -177,12 +219,16 @@ func (s *RestoredSysctl) Remove(_ context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
-	value, ok, err := ns.Sysctl(s.Name)
+	name, ok, err := s.current(ns)
+	if err != nil || !ok {
+		return err
+	}
+	value, ok, err := ns.Sysctl(name)
 	if err != nil || !ok || value == *s.Saved || !s.is(value) {
 		return err
 	}
 	// With an end of line, since to write nothing changes nothing.
-	err = ns.SetSysctl(s.Name, *s.Saved+"\n")
+	err = ns.SetSysctl(name, *s.Saved+"\n")
 	if kernel.Absent(kernel.ObjectSysctl, err) || kernel.Refused(err) {
 		return nil // it went meanwhile, or does not take that value any more
 	}

@@ -126,7 +126,7 @@ func (s *SourceRoutes) Create(_ context.Context, env Env) error {
 }
 
 func (s *SourceRoutes) Observe(_ context.Context, env Env) (engine.State, error) {
-	ns, link, ok, err := s.find(env)
+	ns, link, ok, err := s.recorded(env, s.Index, "")
 	if err != nil || !ok {
 		return absentUnless(err)
 	}
@@ -161,8 +161,8 @@ func (r SourceRoute) isIn(k kernel.Route, link int, table uint32) bool {
 // Remove puts the routes back where the interface lives on: first those that
 // left last, by which others may lead.
 func (s *SourceRoutes) Remove(_ context.Context, env Env) error {
-	ns, link, ok, err := s.find(env)
-	if err != nil || !ok || s.Index != 0 && s.Index != link.Index {
+	ns, link, ok, err := s.recorded(env, s.Index, "")
+	if err != nil || !ok {
 		return err
 	}
 	for _, r := range s.Hints {

@@ -208,6 +208,9 @@ func (t *Tap) find(ns *kernel.Namespace) (*kernel.Link, error) {
 	if t.VRF != "" && link.Alias != "" && !t.marked(link) {
 		return nil, nil // a stranger's, on the host
 	}
+	if t.Index != 0 && !t.marked(link) {
+		return nil, nil // not the one on record
+	}
 	return &link, nil
 }
 

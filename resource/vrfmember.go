@@ -90,7 +90,7 @@ func taken(ns *kernel.Namespace, link kernel.Link) error {
 }
 
 func (m *VRFMember) Observe(_ context.Context, env Env) (engine.State, error) {
-	ns, link, ok, err := m.find(env)
+	ns, link, ok, err := m.recorded(env, m.Index, "")
 	if err != nil || !ok {
 		return absentUnless(err)
 	}
@@ -108,8 +108,8 @@ func (m *VRFMember) Observe(_ context.Context, env Env) (engine.State, error) {
 // Remove takes the interface out of the VRF, if it is in it. Each of the two
 // may be gone, or go meanwhile.
 func (m *VRFMember) Remove(_ context.Context, env Env) error {
-	ns, link, err := m.findMember(env)
-	if err != nil || link == nil {
+	ns, link, ok, err := m.recorded(env, m.Index, "")
+	if err != nil || !ok || m.Index == 0 && link.Name != m.Link || !m.ours(link) {
 		return err
 	}
 	vrf, _, err := vrfLink(ns, m.VRF)
@@ -124,27 +124,8 @@ func (m *VRFMember) Remove(_ context.Context, env Env) error {
 	return err
 }
 
-// findMember looks for the interface by the index that Create saw, since it may
-// have been renamed, then by its name. One that is marked as another's is left
-// alone (rule 6).
-func (m *VRFMember) findMember(env Env) (*kernel.Namespace, *kernel.Link, error) {
-	ns, err := env.At(m.Side)
-	if err != nil {
-		return nil, nil, err
-	}
-	if m.Index != 0 {
-		link, ok, err := ns.LinkByIndex(m.Index)
-		if err != nil || ok && m.ours(link) {
-			return ns, &link, err
-		}
-	}
-	link, ok, err := ns.Link(m.Link)
-	if err != nil || !ok || link.Name != m.Link || !m.ours(link) {
-		return ns, nil, err
-	}
-	return ns, &link, nil
-}
-
+// ours is false for an interface that is marked as another's: that is left alone
+// (rule 6).
 func (m *VRFMember) ours(link kernel.Link) bool {
 	owner, marked := attachment.OwnerOfAlias(link.Alias)
 	return !marked || m.Owner == "" || owner == m.Owner
