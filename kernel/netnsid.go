@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,18 +48,51 @@ func (n *Namespace) getNetnsID(of *Namespace) (int, error) {
 	if err := r.namespace(unix.NETNSA_FD, of); err != nil {
 		return id, err
 	}
-	err := n.get(r, func(b []byte) error {
-		if len(b) < unix.SizeofRtGenmsg {
-			return errMalformed
-		}
-		return eachAttr(b[align(unix.SizeofRtGenmsg):], func(t uint16, v []byte) error {
-			if t == unix.NETNSA_NSID {
-				id = int(int32(binary.NativeEndian.Uint32(v)))
-			}
-			return nil
-		})
+	err := n.get(r, func(b []byte) (err error) {
+		id, err = decodeNetnsID(b)
+		return err
 	})
 	return id, err
+}
+
+func decodeNetnsID(b []byte) (id int, err error) {
+	id = unix.NETNSA_NSID_NOT_ASSIGNED
+	if len(b) < unix.SizeofRtGenmsg {
+		return id, errMalformed
+	}
+	return id, eachAttr(b[align(unix.SizeofRtGenmsg):], func(t uint16, v []byte) error {
+		if t == unix.NETNSA_NSID {
+			id = int(int32(binary.NativeEndian.Uint32(v)))
+		}
+		return nil
+	})
+}
+
+// NetnsIDs lists the numbers that this namespace has for others. There is one
+// for each that a link of this one was moved to, or has its other end in.
+func (n *Namespace) NetnsIDs() (all []int, err error) {
+	err = n.call("netns.list", "", func() error {
+		all, err = dump(n, newRequest(unix.RTM_GETNSID, 0, rtGen()), func(b []byte) (int, bool, error) {
+			id, err := decodeNetnsID(b)
+			return id, id >= 0, err
+		})
+		return err
+	})
+	return all, err
+}
+
+// LinksIn lists the links of the namespace that has the number id here.
+func (n *Namespace) LinksIn(id int) ([]Link, error) {
+	return n.links("in "+strconv.Itoa(id), func(r *request) { r.u32(unix.IFLA_TARGET_NETNSID, uint32(id)) })
+}
+
+// DelLinkIn is DelLink in the namespace that has the number id here.
+func (n *Namespace) DelLinkIn(id, index int) (bool, error) {
+	return n.remove(ObjectLink, "link.del", strconv.Itoa(index)+" in "+strconv.Itoa(id), func() error {
+		r := newRequest(unix.RTM_DELLINK, 0, ifInfo(index, 0, 0))
+		r.u32(unix.IFLA_TARGET_NETNSID, uint32(id))
+		return n.change(r)
+	})
 }
 
 // namespace appends a descriptor of o; nil is left out.

@@ -128,11 +128,21 @@ func (l *ChildLink) Remove(_ context.Context, env Env) error {
 		return err
 	}
 	link, err := l.find(ns)
-	if err != nil || link == nil {
+	switch {
+	case err != nil:
 		return err
+	case link != nil:
+		_, err = ns.DelLink(link.Index)
+	case l.Index != 0:
+		err = removeStray(ns, l.left)
 	}
-	_, err = ns.DelLink(link.Index)
 	return err
+}
+
+// left tells whether a link of another namespace is ours: by its mark, or by
+// the address that was derived for it.
+func (l *ChildLink) left(link kernel.Link) bool {
+	return link.Kind == l.Type && !l.another(link.Alias) && (l.marked(link.Alias) || l.MAC != "" && link.MAC.String() == l.MAC)
 }
 
 // find gives the link that is ours, or nil. The index that Create saw proves it

@@ -200,3 +200,62 @@ func TestCase29HardwareIsKnownByItsPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestCase29LinkThatWasMovedOn: whoever is in the container moved it into a
+// namespace of their own, which lives. Software of ours is removed there; a
+// device of the host's is not taken for gone.
+func TestCase29LinkThatWasMovedOn(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, change := range map[string]kernel.LinkChange{
+		"as it was":                {},
+		"renamed":                  {Name: ptr("mine0")},
+		"renamed, without a mark":  {Name: ptr("mine0"), Alias: ptr("mine")},
+		"renamed, with a mark yet": {Name: ptr("mine0"), MAC: mac(t, "02:00:00:00:00:09")},
+	} {
+		for _, kind := range []string{"macvlan", "tap", "device"} {
+			if kind == "device" && change.Alias != nil {
+				continue
+			}
+			t.Run(kind+" "+name, func(t *testing.T) {
+				t.Parallel()
+				env, nested := newEnv(t), newEnv(t).Container
+				noError(t, env.Host.AddLink(kernel.LinkSpec{Name: "uplink", Kind: kernel.VethKind{Peer: kernel.LinkSpec{Name: "switch1"}}}))
+				// A stranger of the same kind, which must stay.
+				noError(t, nested.AddLink(kernel.LinkSpec{Name: "eth1", Kind: kernel.VethKind{Peer: kernel.LinkSpec{Name: "eth2"}}}))
+				var r Resource
+				index := 0
+				switch kind {
+				case "macvlan":
+					l := NewMacvlan(testID, "bridge")
+					l.Master = "uplink"
+					made(t, env, l)
+					r, index = l, l.Index
+				case "tap":
+					l := NewTap(testID)
+					made(t, env, l)
+					r, index = l, l.Index
+				case "device":
+					withDevice(t, env)
+					r, index = moved(t, env), deviceIndex
+				}
+				noError(t, env.Container.SetLink(index, kernel.LinkChange{Netns: nested}))
+				set(t, nested, "eth0", change)
+				env.Recorded = true
+				err := journaled(t, r).Remove(ctx, env)
+				left, listErr := nested.Links()
+				noError(t, listErr)
+				if kind == "device" {
+					if !kernel.Busy(err) || len(left) != 4 {
+						t.Errorf("Remove: %v, %d links", err, len(left))
+					}
+					return
+				}
+				noError(t, err)
+				if len(left) != 3 {
+					t.Errorf("%d links are in the third namespace, want lo, eth1 and eth2", len(left))
+				}
+			})
+		}
+	}
+}

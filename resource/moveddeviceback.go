@@ -43,19 +43,30 @@ func (m *MovedDevice) Remove(ctx context.Context, env Env) error {
 		return err
 	}
 	doubt = errors.Join(doubt, err)
-	if m.Was == nil || m.Was.Path == "" {
+	switch {
+	case m.Was == nil:
 		return doubt
-	}
-	if env.Container == nil {
+	case env.Container != nil:
+		return errors.Join(doubt, m.elsewhere(env.Container))
+	case m.Was.Path != "":
 		return m.await(ctx, env)
 	}
-	return errors.Join(doubt, m.elsewhere())
+	return doubt
 }
 
-// elsewhere is an error where the hardware still has an interface, though the
-// device was seen neither in the container, which lives, nor on the host: then
-// it may be in a third namespace.
-func (m *MovedDevice) elsewhere() error {
+// elsewhere is an error where the device was seen neither in the container,
+// which lives, nor on the host, and is in a third namespace: someone moved it on,
+// or its hardware has an interface still.
+func (m *MovedDevice) elsewhere(ns *kernel.Namespace) error {
+	found, err := findStray(ns, func(l kernel.Link) bool {
+		return m.compare(l) == same || !m.Was.hardware() && l.Kind == m.Was.Type && l.Alias == m.Was.Name
+	})
+	if err == nil && found != nil {
+		err = fmt.Errorf("%s was moved on, out of the container, and is called %s there: %w", m.Was.Name, found.Name, unix.EBUSY)
+	}
+	if err != nil || m.Was.Path == "" {
+		return err
+	}
 	ok, err := there(filepath.Join(m.Was.Path, "net"))
 	if err == nil && ok {
 		err = fmt.Errorf("%s (%s) is neither in the container nor on the host, and its hardware has an interface somewhere: %w",

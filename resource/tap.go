@@ -175,11 +175,23 @@ func (t *Tap) Remove(_ context.Context, env Env) error {
 		return err
 	}
 	link, err := t.find(ns)
-	if err != nil || link == nil {
+	switch {
+	case err != nil:
 		return err
+	case link != nil:
+		_, err = ns.DelLink(link.Index)
+	case t.Index != 0 && t.VRF == "":
+		err = removeStray(ns, t.left)
 	}
-	_, err = ns.DelLink(link.Index)
 	return err
+}
+
+// left tells whether a device of another namespace is ours.
+func (t *Tap) left(link kernel.Link) bool {
+	if _, marked := attachment.OwnerOfAlias(link.Alias); marked || link.Kind != typeTun {
+		return t.marked(link) && link.Kind == typeTun
+	}
+	return t.MAC != "" && link.MAC.String() == t.MAC
 }
 
 // find gives the device that is ours, or nil: the one on record first, whatever
