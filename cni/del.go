@@ -9,6 +9,7 @@ import (
 	current "github.com/containernetworking/cni/pkg/types/100"
 
 	"github.com/fairlead-net/fairlead/engine"
+	"github.com/fairlead-net/fairlead/resource"
 )
 
 // del removes what the journal records of this call; without a record, what
@@ -35,8 +36,22 @@ func (c *call) del(ctx context.Context) error {
 		if prepErr == nil && entry.Header.Hash == c.hash {
 			c.caller.today, c.caller.todayID = st.Delegations(), c.req.ID()
 		}
+		stale, err := c.superseded(ctx, entry)
+		if err == nil && stale {
+			// What is there goes before the entry, which keeps its addresses.
+			err = c.delUnrecorded(ctx, st, prepErr, env, scope)
+		}
+		if err != nil {
+			entry.Close()
+			return err
+		}
 		return c.engine.RemoveEntry(ctx, entry)
 	}
+	return errors.Join(c.delUnrecorded(ctx, st, prepErr, env, scope), c.unread())
+}
+
+// delUnrecorded removes what today's request states.
+func (c *call) delUnrecorded(ctx context.Context, st Statement, prepErr error, env resource.Env, scope engine.Scope) error {
 	if prepErr != nil {
 		return prepErr
 	}
@@ -44,7 +59,22 @@ func (c *call) del(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.engine.RemovePlan(ctx, env, scope, list), c.unread())
+	return c.engine.RemovePlan(ctx, env, scope, list)
+}
+
+// superseded tells whether another suite's link has the place of the one that
+// the entry records.
+func (c *call) superseded(ctx context.Context, entry *engine.Entry) (bool, error) {
+	list, err := c.engine.Codec.Decode(entry)
+	if err != nil || !entry.Done {
+		return false, err
+	}
+	env, _, leave, err := c.enter(ctx, entry.Header)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	return resource.Superseded(ctx, env, list)
 }
 
 // unread is an error where a journal may be there that could not be looked at:
@@ -97,7 +127,7 @@ func (c *call) check(ctx context.Context) error {
 		return Errorf(CodeNetns, "CNI_NETNS %s: %s", c.req.Netns, absence)
 	}
 	c.caller.today, c.caller.todayID = st.Delegations(), c.req.ID()
-	list, err := c.expected(st, scope)
+	list, err := c.expected(ctx, st, env, scope)
 	if err != nil {
 		return err
 	}

@@ -14,13 +14,17 @@ import (
 
 // expected is what CHECK compares with: the journal's record as the later
 // plugins of the chain left it, then what prevResult says (rule 14).
-func (c *call) expected(st Statement, scope engine.Scope) ([]resource.Resource, error) {
+func (c *call) expected(ctx context.Context, st Statement, env resource.Env, scope engine.Scope) ([]resource.Resource, error) {
 	prev := c.req.Conf.PrevResult
 	list, err := c.recorded(scope)
 	if err != nil {
 		return nil, err
 	}
-	if list == nil {
+	stale, err := resource.Superseded(ctx, env, list)
+	if err != nil {
+		return nil, err
+	}
+	if list == nil || stale {
 		var all bool
 		if list, all, err = c.unrecorded(st); err != nil {
 			return nil, err

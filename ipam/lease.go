@@ -95,6 +95,24 @@ func (l *Lease) observeSets(ctx context.Context, s *Store) (engine.State, error)
 	return engine.Present(), nil
 }
 
+// Superseded implements resource.Superseder: none of what was leased is the
+// attachment's any more, and it has other addresses, which another suite leased.
+func (l *Lease) Superseded(ctx context.Context) (bool, error) {
+	if len(l.Got) == 0 {
+		return false, nil
+	}
+	s, err := l.store()
+	if err != nil {
+		return false, err
+	}
+	missing, err := s.Missing(ctx, l.ID, l.Addresses())
+	if err != nil || len(missing) < len(l.Got) {
+		return false, err
+	}
+	held, err := s.Find(ctx, l.ID)
+	return len(held) > 0, err
+}
+
 // Addresses are those that Create leased.
 func (l *Lease) Addresses() []netip.Addr {
 	addrs := make([]netip.Addr, len(l.Got))

@@ -24,6 +24,9 @@ type SourceRules struct {
 	Owner     attachment.Owner `json:"owner,omitempty"`
 	Table     uint32           `json:"table,omitempty"`
 	Addresses []netip.Addr     `json:"addresses,omitempty"`
+
+	// Index is what Create saw of the interface: a hint.
+	Index int `json:"index,omitempty"`
 }
 
 // SourceRule says which table packets from an address are routed by.
@@ -54,10 +57,11 @@ func (s *SourceRules) AnySuites() {}
 // Create adds the rules. One of ours that is there already is another call's;
 // the kernel would take a second one.
 func (s *SourceRules) Create(_ context.Context, env Env) error {
-	ns, err := env.At(s.Side)
+	ns, link, _, err := s.find(env) // index 0 where there is none
 	if err != nil {
 		return err
 	}
+	s.Index = link.Index
 	all, err := ns.Rules(0)
 	if err != nil {
 		return err

@@ -219,6 +219,36 @@ func TestRule13ThereAndBack(t *testing.T) {
 	})
 }
 
+// TestRule13StaleEntry: the reference suite removed what Fairlead made, and made
+// its own under the same container ID. Fairlead's entry is of what is gone.
+func TestRule13StaleEntry(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, n *node) {
+		if n.to.name != "reference" || n.ifName == "lo" {
+			return
+		}
+		first := n.attach()
+		before := n.h.Snapshot()
+		inside := n.h.SnapshotIn(first.Netns)
+		first.MustAdd(t)
+		n.now(first).MustDel(t)
+		r := n.now(first).MustAdd(t)
+		if !n.mortal { // the device is the very one on record
+			n.healthy(first, r)
+		}
+		first.MustDel(t)
+		if d := host.Diff(inside, n.h.SnapshotIn(first.Netns)); len(d) > 0 {
+			t.Errorf("the container is not as before:\n\t%s", strings.Join(d, "\n\t"))
+		}
+		first.MustDel(t)
+		n.h.Same(t, before, host.Standing, n.stands)
+		s := first.MustAdd(t)
+		n.healthy(first, s)
+		first.MustDel(t)
+		n.h.Same(t, before, host.Standing, n.stands)
+	})
+}
+
 // TestRule13SameNetwork holds what the two suites make of one configuration
 // against each other, as a container sees it.
 func TestRule13SameNetwork(t *testing.T) {
