@@ -15,7 +15,7 @@ func (l *ChildLink) Observe(_ context.Context, env Env) (engine.State, error) {
 	if err != nil {
 		return engine.State{}, err
 	}
-	link, err := l.find(ns)
+	link, err := l.find(ns, env.Recorded)
 	if err != nil || link == nil {
 		return absentUnless(err)
 	}
@@ -127,7 +127,7 @@ func (l *ChildLink) Remove(_ context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
-	link, err := l.find(ns)
+	link, err := l.find(ns, env.Recorded)
 	switch {
 	case err != nil:
 		return err
@@ -150,8 +150,10 @@ func (l *ChildLink) left(link kernel.Link) bool {
 // neither a new name nor a forged mark, which whoever is in the container can
 // give it, keep it from going, nor that its lower link was moved. Without that
 // index it goes by name; one of that name that is not the one on record is ours
-// by its mark only, and else another suite's.
-func (l *ChildLink) find(ns *kernel.Namespace) (*kernel.Link, error) {
+// by its mark only, and else another suite's. A call that died before it learned
+// the index had the derived address in the message that makes the link: without
+// that, the link is another's, which made the call fail.
+func (l *ChildLink) find(ns *kernel.Namespace, recorded bool) (*kernel.Link, error) {
 	if l.Index != 0 {
 		link, ok, err := ns.LinkByIndex(l.Index)
 		if err != nil {
@@ -167,7 +169,11 @@ func (l *ChildLink) find(ns *kernel.Namespace) (*kernel.Link, error) {
 			return nil, err
 		}
 		// By an alternative name it is some other link.
-		if ok && link.Name == name && link.Kind == l.Type && !l.another(link.Alias) && (l.Index == 0 || l.marked(link.Alias)) {
+		if !ok || link.Name != name || link.Kind != l.Type || l.another(link.Alias) {
+			continue
+		}
+		unlike := l.Index != 0 || recorded && l.MAC != "" && link.MAC.String() != l.MAC
+		if !unlike || l.marked(link.Alias) {
 			return &link, nil
 		}
 	}

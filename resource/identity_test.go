@@ -259,3 +259,23 @@ func TestCase29LinkThatWasMovedOn(t *testing.T) {
 		}
 	}
 }
+
+// TestCase29LinkThatMadeTheCallFail: a call died between its intent and the
+// kernel's answer that the name is taken. What took it is another's.
+func TestCase29LinkThatMadeTheCallFail(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	env.Recorded = true
+	noError(t, env.Host.AddLink(kernel.LinkSpec{Name: "uplink", Kind: kernel.VethKind{Peer: kernel.LinkSpec{Name: "switch1"}}}))
+	tried := NewMacvlan(testID, "bridge")
+	tried.Master = "uplink"
+	theirs := *tried
+	theirs.Alias, theirs.MAC = "", "02:00:00:00:00:09"
+	made(t, env, &theirs)
+	noError(t, journaled(t, tried).Remove(t.Context(), env))
+	link(t, env.Container, "eth0")
+	// One that was made, and not marked yet.
+	set(t, env.Container, "eth0", kernel.LinkChange{MAC: mac(t, tried.MAC)})
+	noError(t, journaled(t, tried).Remove(t.Context(), env))
+	wantState(t, env, tried, engine.IsAbsent)
+}
