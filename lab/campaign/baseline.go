@@ -20,16 +20,19 @@ type baseline struct {
 	points  []Point // that each round comes to, in order
 	places  map[Point]place
 	measure measure
-	notes   []string
+	// measures are those of the course's variations; that of the usual is measure.
+	measures map[variation]measure
+	ends     []end // of the subject's link, before the broken step
+	notes    []string
 }
 
 // baseline runs a verb's course without fault.
 func (s *setup) baseline(ctx context.Context, verb string) (*baseline, error) {
-	b, err := s.rounds(ctx, verb)
+	b, err := s.rounds(ctx, verb, usual)
 	if err != nil && verb == verbGC && !s.alone {
 		s.alone = true
 		crowded := err
-		if b, err = s.rounds(ctx, verb); err == nil {
+		if b, err = s.rounds(ctx, verb, usual); err == nil {
 			b.notes = append(b.notes, fmt.Sprintf("GC: no other container is there: the network can't have two: %v", crowded))
 		}
 	}
@@ -37,11 +40,40 @@ func (s *setup) baseline(ctx context.Context, verb string) (*baseline, error) {
 		return nil, fmt.Errorf("%s without fault: %w", verb, err)
 	}
 	b.settle()
-	return b, nil
+	return b, s.begin(ctx, b)
 }
 
-func (s *setup) rounds(ctx context.Context, verb string) (*baseline, error) {
-	c := s.courseOf(verb, false)
+// begin makes the verb's first point, of all that can be otherwise before its
+// first call, and measures the courses on which that is tried.
+func (s *setup) begin(ctx context.Context, b *baseline) error {
+	b.measures = map[variation]measure{usual: b.measure}
+	ends := map[variation][]end{usual: b.ends}
+	first := s.list.Plugins[0].Network.Type
+	at := Point{Verb: b.verb, Plugin: first, Program: first, Text: beginText, Occurrence: 1}
+	here := place{sort: sortBegin}
+	for _, f := range sceneFaults() {
+		v, ok := f.scene.verbs[b.verb]
+		if !ok {
+			continue
+		}
+		if _, ok := b.measures[v]; !ok {
+			varied, err := s.rounds(ctx, b.verb, v)
+			if err != nil {
+				return fmt.Errorf("%s without fault, %s: %w", b.verb, v, err)
+			}
+			b.measures[v], ends[v] = varied.measure, varied.ends
+		}
+		if links := f.scene.links; links == nil || links.touches(ends[v]) {
+			here.scenes = append(here.scenes, f.Name)
+		}
+	}
+	b.points = append([]Point{at}, b.points...)
+	b.places[at] = here
+	return nil
+}
+
+func (s *setup) rounds(ctx context.Context, verb string, v variation) (*baseline, error) {
+	c := s.courseOf(verb, v, false)
 	b := &baseline{verb: verb, places: map[Point]place{}, measure: measure{rest: map[string]facts{}, flaws: map[string]error{}}}
 	for range rounds {
 		if err := b.round(ctx, s, c); err != nil {
@@ -76,6 +108,12 @@ func (b *baseline) round(ctx context.Context, s *setup, c course) (err error) {
 		}
 	}
 	b.measure.start(before)
+	if b.ends, err = n.ends(); err != nil {
+		return err
+	}
+	if before, err = n.picture(); err != nil {
+		return err
+	}
 	h := newHearer(n, b.verb, s.norm)
 	h.look = true
 	err, lost := h.during(func() error { return c.broken.call(ctx, n) })
@@ -83,9 +121,11 @@ func (b *baseline) round(ctx context.Context, s *setup, c course) (err error) {
 		return errors.Join(err, lost)
 	}
 	b.merge(h)
-	if err := b.see(n, c.broken); err != nil {
+	now, err := b.see(n, c.broken)
+	if err != nil {
 		return err
 	}
+	b.measure.sets = b.measure.sets || sets(before, now)
 	for _, st := range c.after {
 		err := st.call(ctx, n)
 		if err != nil && st.tolerated {
@@ -95,7 +135,7 @@ func (b *baseline) round(ctx context.Context, s *setup, c course) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", st.name, err)
 		}
-		if err := b.see(n, st); err != nil {
+		if _, err := b.see(n, st); err != nil {
 			return err
 		}
 	}
@@ -103,16 +143,16 @@ func (b *baseline) round(ctx context.Context, s *setup, c course) (err error) {
 }
 
 // see takes what a step without fault makes of the world into the measure.
-func (b *baseline) see(n *node, s step) error {
+func (b *baseline) see(n *node, s step) (facts, error) {
 	if !s.look {
-		return nil
+		return nil, nil
 	}
 	now, err := n.picture()
 	if err != nil {
-		return fmt.Errorf("picture after %s: %w", s.name, err)
+		return nil, fmt.Errorf("picture after %s: %w", s.name, err)
 	}
 	b.measure.see(s, now)
-	return nil
+	return now, nil
 }
 
 // merge takes a round's events in. The points are those of all rounds.

@@ -110,7 +110,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 }
 
 // survey takes the traces without fault, and lists all cells.
-func (s *setup) survey(ctx context.Context, o Options) (Result, []cellPlan, map[string]measure, error) {
+func (s *setup) survey(ctx context.Context, o Options) (Result, []cellPlan, map[courseKey]measure, error) {
 	r := Result{
 		Suite: o.Suite, Lab: o.Lab, Conflist: o.List.Name, List: compact(o.List.Bytes), Kernel: kernelName(),
 		Started: time.Now().UTC().Truncate(time.Second), Words: map[string]string{},
@@ -119,7 +119,7 @@ func (s *setup) survey(ctx context.Context, o Options) (Result, []cellPlan, map[
 	if r.Version, err = s.version(); err != nil {
 		return r, nil, nil, err
 	}
-	places, measures := map[Point]place{}, map[string]measure{}
+	places, measures := map[Point]place{}, map[courseKey]measure{}
 	for _, verb := range Verbs() {
 		if len(o.Verbs) > 0 && !slices.Contains(o.Verbs, verb) {
 			continue
@@ -142,7 +142,9 @@ func (s *setup) survey(ctx context.Context, o Options) (Result, []cellPlan, map[
 		for p, at := range b.places {
 			places[p] = at
 		}
-		measures[verb] = b.measure
+		for v, m := range b.measures {
+			measures[courseKey{verb, v}] = m
+		}
 	}
 	cells := plan(r.Points, places)
 	r.Planned = len(cells)
@@ -157,6 +159,12 @@ func (s *setup) survey(ctx context.Context, o Options) (Result, []cellPlan, map[
 		}
 	}
 	return r, cells, measures, nil
+}
+
+// courseKey names a course.
+type courseKey struct {
+	verb string
+	variation
 }
 
 // since is the version of CNI that brought a verb.
@@ -195,7 +203,7 @@ func (b *baseline) events(first int) Trace {
 }
 
 // runAll runs cells, several at a time, and hands on what they came to.
-func (s *setup) runAll(ctx context.Context, o Options, todo []cellPlan, measures map[string]measure, take func(Cell) error) error {
+func (s *setup) runAll(ctx context.Context, o Options, todo []cellPlan, measures map[courseKey]measure, take func(Cell) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	jobs := o.Jobs
@@ -207,7 +215,7 @@ func (s *setup) runAll(ctx context.Context, o Options, todo []cellPlan, measures
 	for range jobs {
 		wg.Go(func() {
 			for p := range work {
-				c, err := s.runNew(ctx, p, measures[p.at.Verb])
+				c, err := s.runNew(ctx, p, measures[courseKey{p.at.Verb, p.variation()}])
 				if err != nil {
 					cancel(fmt.Errorf("%s, %s: %w", p.at.Name(), p.fault.Name, err))
 					continue

@@ -56,46 +56,62 @@ func TestFaultyPlugins(t *testing.T) {
 		must  []must
 		only  string // all cells that are bad are at points with this in their names
 		bad   Verdict
+
+		faults []string // none: all
 	}{
 		"sound": {verbs: []string{verbAdd, verbDel, verbCheck}, must: []must{
 			{"ADD faulty renameat /run/faulty.tmp /run/faulty #1", "kill before", Error},
 			{"ADD faulty write /run/faulty.tmp #1", "short write", Clean},
-			{"DEL faulty route RTM_GETLINK name=faulty0 #1", "ENOBUFS", Error},
-			{"DEL faulty route RTM_GETLINK name=faulty0 #1", "gone", Clean},
+			{"DEL faulty route RTM_GETLINK link=faulty0 #1", "ENOBUFS", Error},
+			{"DEL faulty route RTM_GETLINK link=faulty0 #1", "gone", Clean},
 			{"DEL faulty unlinkat /run/faulty #1", "gone", Clean},
-			{"CHECK faulty route RTM_GETLINK name=faulty0 #1", "gone", Error},
+			{"DEL faulty openat /run/faulty #1", "EMFILE", Error},
+			{"DEL faulty read /run/faulty #1", "EIO", Error},
+			{"DEL faulty openat /run/netns/lab-subject O_PATH #1", "ENFILE", Error},
+			{"DEL faulty begin #1", "renamed and re-aliased", Clean},
+			{"CHECK faulty route RTM_GETLINK link=faulty0 #1", "gone", Error},
 		}},
 		"leak": {verbs: []string{verbDel}, must: []must{
-			{"DEL faulty route RTM_GETLINK name=faulty0 #1", "ENOBUFS", Leak},
-			{"DEL faulty route RTM_GETLINK name=faulty0 #1", "reply ENOMEM", Leak},
-			{"DEL faulty receive route RTM_GETLINK name=faulty0 #1", "ENOMEM", Leak},
-			{"DEL faulty route RTM_GETLINK name=faulty0 #1", "gone", Clean},
-		}, only: "RTM_GETLINK name=faulty0", bad: Leak},
+			{"DEL faulty route RTM_GETLINK link=faulty0 #1", "ENOBUFS", Leak},
+			{"DEL faulty route RTM_GETLINK link=faulty0 #1", "reply ENOMEM", Leak},
+			{"DEL faulty receive route RTM_GETLINK link=faulty0 #1", "ENOMEM", Leak},
+			{"DEL faulty route RTM_GETLINK link=faulty0 #1", "gone", Clean},
+		}, only: "RTM_GETLINK link=faulty0", bad: Leak},
 		"damage": {verbs: []string{verbDel}, must: []must{
-			{"DEL faulty route RTM_GETLINK name=faulty0 #1", "ENOBUFS", Damage},
-		}, only: "RTM_GETLINK name=faulty0", bad: Damage},
+			{"DEL faulty route RTM_GETLINK link=faulty0 #1", "ENOBUFS", Damage},
+		}, only: "RTM_GETLINK link=faulty0", bad: Damage},
 		"forget": {verbs: []string{verbAdd}, must: []must{
 			{"ADD faulty renameat /run/faulty.tmp /run/faulty #1", "kill before", Leak},
 			{"ADD faulty renameat /run/faulty.tmp /run/faulty #1", "EIO", Leak},
 			{"ADD faulty renameat /run/faulty.tmp /run/faulty #1", "kill after", Error},
-		}, only: "/run/faulty.tmp", bad: Leak},
+		}, only: "/run/faulty.tmp", bad: Leak, faults: callFaults()},
+		"blind": {verbs: []string{verbDel}, must: []must{
+			{"DEL faulty openat /run/netns/lab-subject O_PATH #1", "EMFILE", Lie},
+			{"DEL faulty openat /run/netns/lab-subject O_PATH #1", "EACCES", Lie},
+			{"DEL faulty openat /run/faulty #1", "EIO", Error},
+		}, only: "openat /run/netns/lab-subject", bad: Lie, faults: callFaults()},
+		"careless": {verbs: []string{verbDel}, must: []must{
+			{"DEL faulty openat /run/faulty #1", "EMFILE", Lie},
+			{"DEL faulty read /run/faulty #1", "EIO", Lie},
+			{"DEL faulty openat /run/netns/lab-subject O_PATH #1", "EMFILE", Error},
+		}, only: "/run/faulty #1", bad: Lie, faults: callFaults()},
 		"lie": {verbs: []string{verbAdd}, must: []must{
-			{"ADD faulty route RTM_SETLINK link=faulty0 up #1", "reply EPERM", Lie},
-			{"ADD faulty receive route RTM_SETLINK link=faulty0 up #1", "ENOBUFS", Clean},
+			{"ADD faulty route RTM_SETLINK link=faulty0 up alias=\"faulty/net\" #1", "reply EPERM", Lie},
+			{"ADD faulty receive route RTM_SETLINK link=faulty0 up alias=\"faulty/net\" #1", "ENOBUFS", Clean},
 		}, only: "route RTM_SETLINK", bad: Lie},
 		"moody": {verbs: []string{verbAdd}, must: []must{
 			{"ADD faulty mkdirat /run/.faulty #1", "EIO", Unreached},
-		}, only: "mkdirat /run/.faulty", bad: Unreached},
+		}, only: "/run/.faulty", bad: Unreached},
 	} {
 		t.Run(manner, func(t *testing.T) {
 			t.Parallel()
 			o := faulty(t, dir, manner)
-			o.Verbs = want.verbs
+			o.Verbs, o.Faults = want.verbs, want.faults
 			r, err := Run(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(r.Cells) != r.Planned || r.Planned == 0 {
+			if want.faults == nil && len(r.Cells) != r.Planned || r.Planned == 0 {
 				t.Errorf("%d cells of %d", len(r.Cells), r.Planned)
 			}
 			found := map[must]bool{}
@@ -121,6 +137,17 @@ func TestFaultyPlugins(t *testing.T) {
 			}
 		})
 	}
+}
+
+// callFaults are the faults of calls: all but those before them.
+func callFaults() []string {
+	var all []string
+	for _, f := range allFaults() {
+		if f.scene == nil {
+			all = append(all, f.Name)
+		}
+	}
+	return all
 }
 
 // TestCampaignGoesOn: a campaign that was ended is gone on with, and comes to the

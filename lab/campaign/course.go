@@ -23,6 +23,7 @@ const (
 	claimNothing claim = iota
 	claimAdded         // the network is there
 	claimRemoved       // nothing of it is there but what stays by design
+	claimKept          // what was there is there, whether the step succeeds or not
 )
 
 // A step is one call of a course.
@@ -35,6 +36,7 @@ type step struct {
 	fails bool // it may fail, without fault
 	// tolerated: a plugin that always fails here is told of once, not in each run.
 	tolerated bool
+	must      bool // under the fault too it must succeed
 }
 
 // A course is what a run does with a verb.
@@ -50,10 +52,13 @@ func callDel(ctx context.Context, n *node) error   { return n.del(ctx, n.subject
 func callCheck(ctx context.Context, n *node) error { return n.check(ctx, n.subject) }
 func callGC(ctx context.Context, n *node) error    { return n.gc(ctx, keptID) }
 
-// courseOf is the course of a verb, with a thing taken away during the broken
-// step or without. A picture is taken where a claim of success
+// callSweep is a GC for a runtime that knows of no container.
+func callSweep(ctx context.Context, n *node) error { return n.gc(ctx) }
+
+// courseOf is the course of a verb, in a variation, with a thing taken away
+// during the broken step or without. A picture is taken where a claim of success
 // can be wrong, and not of what a later picture shows as well.
-func (s *setup) courseOf(verb string, gone bool) course {
+func (s *setup) courseOf(verb string, v variation, gone bool) course {
 	add := step{name: verbAdd, verb: verbAdd, call: callAdd, claim: claimAdded}
 	del := step{name: verbDel, verb: verbDel, call: callDel, claim: claimRemoved, look: true}
 	// Without fault it is a second one.
@@ -94,12 +99,30 @@ func (s *setup) courseOf(verb string, gone bool) course {
 			return callAdd(ctx, n)
 		}
 	}
+	c.vary(v, add, del)
 	if gone && c.broken.claim == claimAdded {
 		// It may have made it, or looked, before. The next CHECK must see it.
 		c.broken.claim = claimNothing
 		c.after = append([]step{{name: "CHECK afterwards", verb: verbCheck, call: callCheck, claim: claimAdded, look: true, fails: true}}, c.after...)
 	}
 	return c
+}
+
+// vary makes the usual course another one.
+func (c *course) vary(v variation, add, del step) {
+	switch v {
+	case used:
+		del.look = false
+		c.before = []step{add, del}
+	case never:
+		c.before = nil
+	case living:
+		// What the runtime knows of is for DEL, by libcni, and not for the plugins' GC.
+		c.before = []step{add, {name: "loss of the runtime's records", call: lose}}
+		c.broken.call, c.broken.claim = callSweep, claimKept
+		c.after = c.after[1:] // without the GC that takes the dead away
+		c.after[2].call = callAdd
+	}
 }
 
 // addKept adds the container that GC is told of.

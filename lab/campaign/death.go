@@ -29,6 +29,11 @@ func die(ctx context.Context, n *node) error {
 	if err := n.bury(ctx, n.subject); err != nil {
 		return err
 	}
+	return lose(ctx, n)
+}
+
+// lose makes the runtime know nothing of the subject any more.
+func lose(_ context.Context, n *node) error {
 	path := filepath.Join(n.cache, "results", strings.Join([]string{n.list.Name, n.subject.ContainerID, n.subject.IfName}, "-"))
 	if err := os.Remove(path); err != nil {
 		return fmt.Errorf("forget the result: %w", err)

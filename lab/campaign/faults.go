@@ -13,18 +13,24 @@ type Fault struct {
 	Name    string
 	Words   string // the same in a sentence
 	verdict inject.Verdict
-	gone    bool // what the call is about is taken away just before
-	again   bool // what the call asks is asked by someone else just before
+	gone    bool   // what the call is about is taken away just before
+	again   bool   // what the call asks is asked by someone else just before
+	scene   *scene // what else is so than before, for none of the kernel's answers
 }
 
 // A sort is what an event does, as far as what can go wrong there is the same.
 type sort string
 
 const (
-	sortNone     sort = "" // no point: nothing is asked of the kernel, or it is only read
+	sortBegin    sort = "begin" // no call's: before the first one
+	sortNone     sort = ""      // no point: nothing is asked of the kernel, or only what is nobody's record
 	sortExec     sort = "exec"
 	sortCreate   sort = "create a file"
 	sortOpen     sort = "open for writing"
+	sortLook     sort = "open to read"
+	sortStat     sort = "look at a path"
+	sortRead     sort = "read"
+	sortSpaceOf  sort = "open a namespace"
 	sortParam    sort = "open a kernel parameter"
 	sortWrite    sort = "write a file"
 	sortSetParam sort = "write a kernel parameter"
@@ -55,7 +61,7 @@ const (
 // matters whether a kill comes before or after it.
 func (s sort) changes() bool {
 	switch s {
-	case sortNone, sortFutile, sortSend, sortGet, sortDump, sortReceive, sortDumped, sortEnter, sortParam, sortOpen:
+	case sortBegin, sortNone, sortFutile, sortLook, sortStat, sortRead, sortSpaceOf, sortSend, sortGet, sortDump, sortReceive, sortDumped, sortEnter, sortParam, sortOpen:
 		return false
 	}
 	return true
@@ -72,6 +78,10 @@ func errnos() map[sort][]unix.Errno {
 		sortExec:     {unix.EAGAIN, unix.ENOMEM},
 		sortCreate:   {unix.ENOSPC, unix.EROFS, unix.EMFILE, unix.EIO},
 		sortOpen:     {unix.EROFS, unix.EMFILE, unix.EIO},
+		sortLook:     {unix.EIO, unix.EMFILE, unix.EACCES},
+		sortStat:     {unix.EIO, unix.EACCES},
+		sortRead:     {unix.EIO},
+		sortSpaceOf:  {unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EACCES},
 		sortParam:    {unix.EROFS, unix.EACCES},
 		sortWrite:    {unix.ENOSPC, unix.EIO},
 		sortSetParam: {unix.ENOMEM, unix.EPERM},
@@ -115,7 +125,7 @@ func replies() map[sort][]unix.Errno {
 func allFaults() []Fault {
 	var all []Fault
 	for _, e := range []unix.Errno{
-		unix.ENOSPC, unix.EROFS, unix.EIO, unix.ENOMEM, unix.ENOBUFS, unix.EMFILE,
+		unix.ENOSPC, unix.EROFS, unix.EIO, unix.ENOMEM, unix.ENOBUFS, unix.EMFILE, unix.ENFILE,
 		unix.EAGAIN, unix.EINTR, unix.EPERM, unix.EACCES,
 	} {
 		all = append(all, errnoFault(e))
@@ -123,7 +133,7 @@ func allFaults() []Fault {
 	for _, e := range []unix.Errno{unix.ENOMEM, unix.ENOBUFS, unix.EPERM, unix.EBUSY, unix.EOPNOTSUPP} {
 		all = append(all, replyFault(e))
 	}
-	return append(all,
+	all = append(all,
 		Fault{Name: "short write", Words: "one byte is written", verdict: inject.Verdict{Short: 1}},
 		Fault{Name: "interrupted", Words: "the list says that it was interrupted (NLM_F_DUMP_INTR)", verdict: inject.Verdict{Interrupt: true}},
 		Fault{Name: "truncated", Words: "the list ends early, and says that it was interrupted", verdict: inject.Verdict{Interrupt: true, Truncate: true}},
@@ -134,6 +144,7 @@ func allFaults() []Fault {
 		Fault{Name: "kill all before", Words: "the plugin and all its children are killed instead of making the call", verdict: inject.Verdict{Kill: inject.KillTreeBefore}},
 		Fault{Name: "kill all after", Words: "the plugin and all its children are killed after the call", verdict: inject.Verdict{Kill: inject.KillTreeAfter}},
 	)
+	return append(all, sceneFaults()...)
 }
 
 // FaultNames are the names of all faults, in the order of columns.
@@ -157,9 +168,10 @@ func replyFault(e unix.Errno) Fault {
 // fault.
 type place struct {
 	sort     sort
-	gone     bool // what it is about can be taken away by someone else
-	again    bool // someone else can ask the same
-	children bool // a process has started others in this plugin's call
+	gone     bool     // what it is about can be taken away by someone else
+	again    bool     // someone else can ask the same
+	children bool     // a process has started others in this plugin's call
+	scenes   []string // what else can be so, by the names of faults
 }
 
 // faultsAt are the faults of a place, in the order of columns.
@@ -178,6 +190,9 @@ func faultsAt(p place) []Fault {
 		here["kill "+when] = p.sort.changes()
 		// Without children it is the same.
 		here["kill all "+when] = p.sort.changes() && p.children
+	}
+	for _, name := range p.scenes {
+		here[name] = true
 	}
 	var all []Fault
 	for _, f := range allFaults() {

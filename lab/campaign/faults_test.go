@@ -40,7 +40,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for _, f := range allFaults() {
-		if f.Words == "" || f.verdict == (inject.Verdict{}) && !f.gone && !f.again {
+		if f.Words == "" || f.verdict == (inject.Verdict{}) && !f.gone && !f.again && f.scene == nil {
 			t.Errorf("%s does nothing", f.Name)
 		}
 	}
@@ -60,6 +60,11 @@ func TestFaultsAt(t *testing.T) {
 		{place{sort: sortGet, gone: true}, []string{"gone"}, nil},
 		{place{sort: sortRemove, again: true}, []string{"done before", "reply EBUSY"}, []string{"gone"}},
 		{place{sort: sortDumped}, []string{"interrupted", "truncated", "ENOBUFS"}, []string{"kill before", "reply ENOMEM"}},
+		{place{sort: sortLook}, []string{"EIO", "EMFILE", "EACCES"}, []string{"ENOSPC", "gone", "kill before"}},
+		{place{sort: sortSpaceOf}, []string{"ENFILE", "ENOMEM"}, []string{"EIO", "kill before"}},
+		{place{sort: sortRead}, []string{"EIO"}, []string{"EMFILE", "kill after"}},
+		{place{sort: sortBegin, scenes: []string{"renamed"}}, []string{"renamed"}, []string{"re-aliased", "EIO", "kill before"}},
+		{place{sort: sortGet, scenes: []string{"renamed"}}, []string{"renamed", "ENOBUFS"}, []string{"no inodes"}},
 		{place{sort: sortSetParam}, nil, []string{"short write"}},
 	} {
 		got := names(faultsAt(c.at))
@@ -95,6 +100,15 @@ func TestSortOf(t *testing.T) {
 		{file("openat", "/run/x", unix.O_RDWR), sortOpen},
 		{file("openat", "/run/x", unix.O_RDWR|unix.O_CREAT), sortCreate},
 		{file("openat", "/run", unix.O_RDONLY|unix.O_DIRECTORY), sortNone},
+		{file("openat", "/run/x", unix.O_RDONLY), sortLook},
+		{file("openat", "/var/lib/x", unix.O_RDONLY|unix.O_DIRECTORY), sortLook},
+		{file("openat", "/run/netns/x", unix.O_PATH), sortSpaceOf},
+		{file("openat", "/proc/self/fd/7", unix.O_RDONLY), sortNone},
+		{file("read", "/run/x", 0), sortRead},
+		{file("read", "/usr/lib/x.so", 0), sortNone},
+		{file("getdents64", "/var/lib/x", 0), sortRead},
+		{file("newfstatat", "/run/x", 0), sortStat},
+		{file("newfstatat", "/opt/cni/bin/x", 0), sortNone},
 		{file("openat", "/run", unix.O_RDWR|unix.O_TMPFILE), sortCreate},
 		{file("openat", "/proc/sys/net/ipv4/ip_forward", unix.O_WRONLY|unix.O_TRUNC), sortParam},
 		{file("write", "/proc/sys/net/ipv4/ip_forward", 0), sortSetParam},

@@ -27,10 +27,11 @@ type hearer struct {
 	// look finds out what could be taken away, for a trace.
 	look bool
 
-	count  *counter
-	events []heard
-	hit    int // index of the event that the fault was made at; -1
-	errs   []error
+	count   *counter
+	reading string // the file that the last event read
+	events  []heard
+	hit     int // index of the event that the fault was made at; -1
+	errs    []error
 }
 
 func newHearer(n *node, verb string, norm *normaliser) *hearer {
@@ -51,6 +52,9 @@ func (h *hearer) hook(c *inject.Call) inject.Verdict {
 		return inject.Verdict{}
 	}
 	now := heard{Event: h.event(e), place: place{sort: sortOf(e)}}
+	if looks(e) && (now.place.sort == sortNone || h.goesOn(e)) {
+		return inject.Verdict{} // a program that starts reads many files
+	}
 	if now.place.sort == sortNone {
 		now.Point = -1
 		h.events = append(h.events, now)
@@ -61,6 +65,9 @@ func (h *hearer) hook(c *inject.Call) inject.Verdict {
 		now.place.sort = h.node.really(e, now.place.sort)
 		now.place.gone = h.node.target(e).there()
 		now.place.again = h.node.repeatable(e, now.place.sort)
+		if h.verb == verbDel {
+			now.place.scenes = h.node.scenesAt(e)
+		}
 	}
 	h.events = append(h.events, now)
 	if h.hit >= 0 || now.at != h.point {
@@ -72,11 +79,25 @@ func (h *hearer) hook(c *inject.Call) inject.Verdict {
 		err = h.node.takeAway(h.node.target(e))
 	case h.fault.again:
 		err = h.node.repeat(c, e)
+	case h.fault.scene != nil:
+		err = h.node.rename(e)
 	}
 	if err != nil {
 		h.errs = append(h.errs, err)
 	}
 	return h.fault.verdict
+}
+
+// goesOn tells whether a read goes on with the file that was read last: the whole
+// of it is one look.
+func (h *hearer) goesOn(e inject.Event) bool {
+	now := ""
+	if sortOf(e) == sortRead {
+		now = e.Path
+	}
+	before := h.reading
+	h.reading = now
+	return now != "" && now == before
 }
 
 func (h *hearer) event(e inject.Event) Event {

@@ -22,6 +22,9 @@ func (j *judge) step(s step, broken bool, err error, now facts) Step {
 	}
 	if err != nil {
 		out.Error = err.Error()
+		if broken && s.must {
+			find(Damage, s.name+" fails, though it can do all that it has to: "+err.Error())
+		}
 		if !broken && !s.fails && j.measure.flaws[s.name] == nil {
 			find(Damage, s.name+" fails, without fault: "+err.Error())
 		}
@@ -31,6 +34,8 @@ func (j *judge) step(s step, broken bool, err error, now facts) Step {
 	}
 	find(Damage, j.measure.damaged(s.claim, now)...)
 	switch {
+	case s.claim == claimKept:
+		find(Damage, j.measure.missing(now)...)
 	case err != nil:
 	case s.claim == claimRemoved && broken:
 		find(Lie, j.measure.left(s.verb, now)...)

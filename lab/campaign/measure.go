@@ -103,6 +103,7 @@ type measure struct {
 	kept   facts            // what of before is there after all of these
 	added  facts            // what each ADD makes
 	flaws  map[string]error // steps that fail without fault
+	sets   bool             // the broken step sets kernel parameters
 }
 
 // start takes in what was there before.
@@ -118,7 +119,7 @@ func (m *measure) start(before facts) {
 // see takes in what is there after a step without fault.
 func (m *measure) see(s step, now facts) {
 	switch s.claim {
-	case claimAdded:
+	case claimAdded, claimKept:
 		if m.added == nil {
 			m.added = now.clone()
 			return
@@ -131,6 +132,18 @@ func (m *measure) see(s step, now facts) {
 		m.rest[s.verb].join(now)
 		m.kept.meet(now)
 	}
+}
+
+// sets tells whether a kernel parameter is another one than before. Those of links
+// that are gone are gone with them.
+func sets(before, now facts) bool {
+	for k, is := range now {
+		was, ok := before[k]
+		if k.kind == "sysctl" && (!ok || !is.like(k, was)) {
+			return true
+		}
+	}
+	return false
 }
 
 // left finds what a call that takes away has left.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/containernetworking/cni/libcni"
@@ -40,6 +41,8 @@ type node struct {
 	born    map[int]kernel.Link // links of the host that are no network's, by index
 	subject *libcni.RuntimeConf
 	norm    *normaliser
+	apart   func() error   // not nil: plugins run in a mount namespace of their own, changed by this
+	undo    []func() error // of what was made of the scene
 }
 
 // ipBatch, as a command, is ip with many lines.
@@ -243,19 +246,24 @@ func (r *runner) ExecPlugin(ctx context.Context, path string, stdin []byte, envi
 // started.
 func (r *runner) run(ctx context.Context, c *exec.Cmd) error {
 	r.plugin = filepath.Base(c.Path)
+	start := r.node.Start
+	if apart := r.node.apart; apart != nil {
+		start = func(c *exec.Cmd) error { return r.node.StartApart(c, apart) }
+	}
 	if r.hook == nil {
-		if err := r.node.Start(c); err != nil {
+		if err := start(c); err != nil {
 			return err
 		}
 		stop := context.AfterFunc(ctx, func() { _ = c.Process.Kill() })
 		defer stop()
 		return c.Wait()
 	}
-	s, err := inject.Prepare(c, inject.All(), r.hook)
+	calls := slices.Concat(inject.All(), inject.Reads(), inject.Looks())
+	s, err := inject.Prepare(c, calls, r.hook)
 	if err != nil {
 		return err
 	}
-	if err := r.node.Start(c); err != nil {
+	if err := start(c); err != nil {
 		s.Abandon()
 		return err
 	}

@@ -60,6 +60,9 @@ func (n *normaliser) replace(text string) string {
 	return as
 }
 
+// beginText is the text of a verb's first point, which is before its first call.
+const beginText = "begin"
+
 // pointKey is a Point without its occurrence.
 type pointKey struct{ verb, plugin, program, text string }
 

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -17,17 +18,30 @@ type cellPlan struct {
 	fault Fault
 }
 
+// begins tells whether the fault is before the verb's first call.
+func (p cellPlan) begins() bool { return p.at.Text == beginText }
+
+// variation is that of the cell's course.
+func (p cellPlan) variation() variation {
+	if p.fault.scene == nil || !p.begins() {
+		return usual
+	}
+	return p.fault.scene.verbs[p.at.Verb]
+}
+
 // run runs one cell on a new node. An error is the lab's own.
 func (s *setup) run(ctx context.Context, p cellPlan, m measure, n *node) (Cell, error) {
 	begun := time.Now()
 	cell := Cell{Point: p.point, Fault: p.fault.Name}
-	c := s.courseOf(p.at.Verb, p.fault.gone)
+	c := s.courseOf(p.at.Verb, p.variation(), p.fault.gone)
 	if err := c.prepare(ctx, n); err != nil {
 		return cell, err
 	}
 	h := newHearer(n, p.at.Verb, s.norm)
 	h.point, h.fault = p.at, p.fault
-	err, lost := h.during(func() error { return call(ctx, n, c.broken) })
+	w := p.fault.scene
+	c.broken.must = w != nil && p.begins() && w.demands(p.at.Verb, m)
+	err, lent, lost := s.broken(ctx, p, c, h)
 	if lost != nil {
 		return cell, lost
 	}
@@ -37,7 +51,10 @@ func (s *setup) run(ctx context.Context, p cellPlan, m measure, n *node) (Cell, 
 		return cell, e
 	}
 	first := j.step(c.broken, true, err, now)
-	if h.hit < 0 {
+	for _, text := range lent {
+		first.Found = append(first.Found, Finding{Damage, text})
+	}
+	if h.hit < 0 && !p.begins() {
 		first.Found = append(first.Found, Finding{Unreached, "the call never came to this point"})
 	}
 	cell.Steps = append(cell.Steps, first)
@@ -57,6 +74,32 @@ func (s *setup) run(ctx context.Context, p cellPlan, m measure, n *node) (Cell, 
 	return cell, nil
 }
 
+// broken makes the call under the fault. What is lent are leases that it freed
+// while it let their interface live; the last error is the lab's own.
+func (s *setup) broken(ctx context.Context, p cellPlan, c course, h *hearer) (err error, lent []string, lost error) {
+	n, w := h.node, p.fault.scene
+	if w == nil {
+		err, lost = h.during(func() error { return call(ctx, n, c.broken) })
+		return err, nil, lost
+	}
+	ends, lost := n.ends()
+	if lost != nil {
+		return nil, nil, lost
+	}
+	leases, lost := n.leases(ends)
+	if lost == nil && p.begins() {
+		lost = w.make(n)
+	}
+	if lost != nil {
+		return nil, nil, errors.Join(lost, n.restore())
+	}
+	err, lost = h.during(func() error { return call(ctx, n, c.broken) })
+	if err != nil && lost == nil {
+		lent, lost = n.lent(ends, leases)
+	}
+	return err, lent, errors.Join(lost, n.restore())
+}
+
 // call makes a call with a limit of time.
 func call(ctx context.Context, n *node, s step) error {
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
@@ -70,7 +113,7 @@ func call(ctx context.Context, n *node, s step) error {
 
 // look takes a picture where a step asks for one and has claimed success.
 func (n *node) look(s step, succeeded bool) (facts, error) {
-	if !s.look || !succeeded {
+	if !s.look || !succeeded && s.claim != claimKept {
 		return nil, nil
 	}
 	now, err := n.picture()

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -8,8 +9,8 @@ import (
 	"github.com/fairlead-net/fairlead/lab/inject"
 )
 
-// sortOf says what an event does. What is no sort is no point: reads, output,
-// and what a child does before it executes a program: Go makes children that
+// sortOf says what an event does. What is no sort is no point: what is read of
+// the machine's own files, output, and what a child does before it executes a program: Go makes children that
 // only try what the kernel can do.
 func sortOf(e inject.Event) sort {
 	if e.Fresh && e.Kind != inject.KindExec {
@@ -49,6 +50,40 @@ func unshareSort(e inject.Event) sort {
 	return sortUnshare
 }
 
+// records are where a host has what plugins and runtimes write down: its own,
+// and empty at the start, so that all that is there is of the network. What is
+// looked at elsewhere (programs, libraries, the kernel's own files) is no point.
+func records() []string { return []string{"/run/", "/var/run/", "/var/lib/"} }
+
+// spacesDir is where the namespaces of containers are.
+const spacesDir = "/run/netns/"
+
+// lookSort is what a look at a path, or the reading of a file, is: a point where
+// its answer can decide what is taken away.
+func lookSort(e inject.Event, s sort) sort {
+	if !slices.ContainsFunc(records(), func(dir string) bool { return strings.HasPrefix(e.Path, dir) }) {
+		return sortNone
+	}
+	if s == sortLook && strings.HasPrefix(e.Path, spacesDir) {
+		return sortSpaceOf
+	}
+	return s
+}
+
+// looks tells whether an event changes nothing, but looks at a file.
+func looks(e inject.Event) bool {
+	if e.Kind != inject.KindFile {
+		return false
+	}
+	switch e.Call {
+	case "read", "pread64", "getdents64", "stat", "lstat", "newfstatat", "fstatat", "statx":
+		return true
+	case "open", "openat", "openat2":
+		return e.Flags&(unix.O_ACCMODE|unix.O_TRUNC|unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY) == unix.O_RDONLY
+	}
+	return false
+}
+
 func fileSort(e inject.Event) sort {
 	param := strings.HasPrefix(e.Path, "/proc/sys/")
 	if !param && (strings.HasPrefix(e.Path, "/dev/") || strings.HasPrefix(e.Path, "/proc/")) {
@@ -57,6 +92,10 @@ func fileSort(e inject.Event) sort {
 	switch e.Call {
 	case "open", "openat", "openat2", "creat":
 		return openSort(e, param)
+	case "read", "pread64", "getdents64":
+		return lookSort(e, sortRead)
+	case "stat", "lstat", "newfstatat", "fstatat", "statx":
+		return lookSort(e, sortStat)
 	case "write", "writev", "pwrite64", "pwritev", "pwritev2", "copy_file_range", "sendfile":
 		if param {
 			return sortSetParam
@@ -80,12 +119,12 @@ func fileSort(e inject.Event) sort {
 
 func openSort(e inject.Event, param bool) sort {
 	switch {
+	case looks(e):
+		return lookSort(e, sortLook)
 	case param:
 		return sortParam
 	case e.Call == "creat" || e.Flags&(unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY) != 0:
 		return sortCreate
-	case e.Flags&unix.O_ACCMODE == unix.O_RDONLY && e.Flags&unix.O_TRUNC == 0:
-		return sortNone
 	}
 	return sortOpen
 }

@@ -62,6 +62,21 @@ func files() []entry {
 	}...)
 }
 
+func reads() []entry {
+	return []entry{
+		{unix.SYS_READ, "read", shape{fd: 1, size: 3}},
+		{unix.SYS_PREAD64, "pread64", shape{fd: 1, size: 3}},
+		{unix.SYS_GETDENTS64, "getdents64", shape{fd: 1, size: 3}},
+	}
+}
+
+func looks() []entry {
+	return append(oldLooks(), []entry{
+		{sysFstatat, sysFstatatName, shape{dir: 1, path: 2, flags: 4}},
+		{unix.SYS_STATX, "statx", shape{dir: 1, path: 2, flags: 3}},
+	}...)
+}
+
 func mounts() []entry {
 	return []entry{
 		{unix.SYS_MOUNT, "mount", shape{raw: 1, path: 2, flags: 4}},
@@ -126,7 +141,12 @@ func Execs() []int { return numbers(execs()) }
 
 // Looks are those by which a path is looked at. They change nothing, and are not
 // among All.
-func Looks() []int { return append(oldLooks(), sysFstatat, unix.SYS_STATX) }
+func Looks() []int { return numbers(looks()) }
 
-// All are all of these but Looks.
+// Reads are those by which files and directories are read. With them every open
+// is trapped, if Files are, and not only what may change something. They are not
+// among All.
+func Reads() []int { return numbers(reads()) }
+
+// All are all of these but Looks and Reads.
 func All() []int { return numbers(all()) }

@@ -24,7 +24,11 @@ func oldFiles() []entry {
 
 const sysFstatat = unix.SYS_NEWFSTATAT
 
-func oldLooks() []int { return []int{unix.SYS_STAT, unix.SYS_LSTAT} }
+const sysFstatatName = "newfstatat"
+
+func oldLooks() []entry {
+	return []entry{{unix.SYS_STAT, "stat", shape{path: 1}}, {unix.SYS_LSTAT, "lstat", shape{path: 1}}}
+}
 
 // opens says which argument of a call that opens has the flags.
 func opens() map[int]uint32 {

@@ -82,6 +82,8 @@ func (c *Call) decode() (Event, error) {
 		c.decodeControl(&e)
 	case sortFile:
 		err = c.decodeFile(&e, k.shape)
+	case sortRead:
+		c.decodeRead(&e, k.shape)
 	default:
 		c.decodeOther(&e, k)
 	}

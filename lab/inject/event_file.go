@@ -114,6 +114,16 @@ func (c *Call) decodeFile(e *Event, s shape) error {
 	return nil
 }
 
+// decodeRead decodes what looks at a file, or reads it. A look at what is open
+// already is no look at a path.
+func (c *Call) decodeRead(e *Event, s shape) {
+	e.Flags, e.Size = c.flags(s), int(c.argument(s.size))
+	if e.Path, _ = c.paths(s); path.IsAbs(e.Path) && (s.path == 0 || c.string(s.path) != "") {
+		e.Kind = KindFile
+	}
+	e.Text = anonymous(e.Call + " " + e.Path)
+}
+
 // fileFlags says what the flags of a call about files mean.
 func (c *Call) fileFlags(e *Event) string {
 	switch e.Call {

@@ -40,12 +40,14 @@ func trap() unix.SockFilter {
 }
 
 // program allows all calls but these, and of those what changes nothing; it
-// hands the rest to the listener. Calls of another architecture's numbering are
-// allowed: nothing here makes such.
+// hands the rest to the listener. Opens that only read are among the rest if
+// reads are. Calls of another architecture's numbering are allowed: nothing here
+// makes such.
 func program(arch uint32, calls []int) []unix.SockFilter {
 	p := []unix.SockFilter{load(dataArch), jumpEqual(arch, 1, 0), allow(), load(dataNr)}
+	reading := slices.Contains(calls, unix.SYS_READ)
 	for _, c := range calls {
-		then := decide(c)
+		then := decide(c, reading)
 		p = append(p, jumpEqual(uint32(c), 0, len(then)))
 		p = append(p, then...)
 	}
@@ -56,8 +58,8 @@ func program(arch uint32, calls []int) []unix.SockFilter {
 const changes = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND
 
 // decide is what becomes of a call that has a number to be trapped.
-func decide(call int) []unix.SockFilter {
-	if flags, ok := opens()[call]; ok {
+func decide(call int, reading bool) []unix.SockFilter {
+	if flags, ok := opens()[call]; ok && !reading {
 		return []unix.SockFilter{loadArg(flags), jumpAny(changes, 0, 1), trap(), allow()}
 	}
 	switch call {

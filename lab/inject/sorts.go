@@ -8,6 +8,7 @@ const (
 	sortSend
 	sortReceive
 	sortFile
+	sortRead
 	sortMount
 	sortNamespace
 	sortControl
@@ -30,6 +31,8 @@ func byNumber() map[int]known {
 		{sends(), sortSend},
 		{receives(), sortReceive},
 		{files(), sortFile},
+		{reads(), sortRead},
+		{looks(), sortRead},
 		{mounts(), sortMount},
 		{namespaces(), sortNamespace},
 		{controls(), sortControl},
