@@ -44,7 +44,10 @@ func (n *network) options(path string) (o campaign.Options, err error) {
 	}
 	o.Plugins = strings.Join(dirs, string(os.PathListSeparator))
 	o.Prepare, o.Suite, o.Lab = n.prepare, n.suite, version
-	o.List, err = campaign.LoadNetwork(path)
+	if o.List, err = campaign.LoadNetwork(path); err != nil {
+		return o, err
+	}
+	o.Expect, err = campaign.LoadExpectation(path)
 	return o, err
 }
 

@@ -115,6 +115,9 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	for _, r := range all {
+		if len(r.Steady) > 0 {
+			return usage.ErrSaid
+		}
 		for v, count := range r.Count() {
 			if v.Bad() && count > 0 {
 				return usage.ErrSaid

@@ -22,7 +22,8 @@ type baseline struct {
 	measure measure
 	// measures are those of the course's variations; that of the usual is measure.
 	measures map[variation]measure
-	ends     []end // of the subject's link, before the broken step
+	ends     []end    // of the subject's link, before the broken step
+	steady   []string // what is not as the network's expectation says
 	notes    []string
 }
 
@@ -40,6 +41,7 @@ func (s *setup) baseline(ctx context.Context, verb string) (*baseline, error) {
 		return nil, fmt.Errorf("%s without fault: %w", verb, err)
 	}
 	b.settle()
+	b.steady = s.expect.differences(verb, b.measure)
 	return b, s.begin(ctx, b)
 }
 
@@ -111,8 +113,12 @@ func (b *baseline) round(ctx context.Context, s *setup, c course) (err error) {
 	if b.ends, err = n.ends(); err != nil {
 		return err
 	}
-	if before, err = n.picture(); err != nil {
+	ready, err := n.picture()
+	if err != nil {
 		return err
+	}
+	for _, k := range changedSettings(before, ready) {
+		b.measure.sets = b.measure.sets || k.where != "host"
 	}
 	h := newHearer(n, b.verb, s.norm)
 	h.look = true
@@ -125,7 +131,7 @@ func (b *baseline) round(ctx context.Context, s *setup, c course) (err error) {
 	if err != nil {
 		return err
 	}
-	b.measure.sets = b.measure.sets || sets(before, now)
+	b.measure.sets = b.measure.sets || len(changedSettings(ready, now)) > 0
 	for _, st := range c.after {
 		err := st.call(ctx, n)
 		if err != nil && st.tolerated {

@@ -29,14 +29,15 @@ type Options struct {
 	Suite   string   // a name for the plugins
 	Lab     string   // version of this program
 
-	Out    string   // the result's directory; "" for none
-	Resume bool     // go on with what Out has
-	Jobs   int      // runs at a time; 0: as many as there are processors
-	Verbs  []string // none: all
-	Faults []string // by name; none: all
-	Point  string   // one point, by name
-	Short  int      // not 0: at most so many cells
-	Trace  bool     // keep the trace of each cell
+	Out    string       // the result's directory; "" for none
+	Expect *Expectation // what the network should make; nil: nothing is said of it
+	Resume bool         // go on with what Out has
+	Jobs   int          // runs at a time; 0: as many as there are processors
+	Verbs  []string     // none: all
+	Faults []string     // by name; none: all
+	Point  string       // one point, by name
+	Short  int          // not 0: at most so many cells
+	Trace  bool         // keep the trace of each cell
 
 	// Progress, if not nil, is told of each cell; one at a time.
 	Progress func(done, all int, c Cell, p Point)
@@ -52,6 +53,8 @@ type setup struct {
 	// alone: the network can't have two containers at a time, as one that has a
 	// device moved into it.
 	alone bool
+	// expect is what the network should make, whatever calls without fault make.
+	expect *Expectation
 }
 
 func (o Options) setup() (*setup, error) {
@@ -59,7 +62,7 @@ func (o Options) setup() (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &setup{list: o.List, plugins: o.Plugins, furniture: furniture, norm: newNormaliser(), traces: o.Trace}, nil
+	return &setup{list: o.List, plugins: o.Plugins, furniture: furniture, norm: newNormaliser(), traces: o.Trace, expect: o.Expect}, nil
 }
 
 // Survey takes the traces without fault, and finds the points.
@@ -135,6 +138,11 @@ func (s *setup) survey(ctx context.Context, o Options) (Result, []cellPlan, map[
 		for _, note := range b.notes {
 			if !slices.Contains(r.Notes, note) {
 				r.Notes = append(r.Notes, note)
+			}
+		}
+		for _, text := range b.steady {
+			if !slices.Contains(r.Steady, text) {
+				r.Steady = append(r.Steady, text)
 			}
 		}
 		r.Traces = append(r.Traces, b.events(len(r.Points)))
@@ -283,7 +291,11 @@ func kernelName() string {
 	if unix.Uname(&u) != nil {
 		return ""
 	}
-	return unix.ByteSliceToString(u.Release[:]) + " " + unix.ByteSliceToString(u.Machine[:])
+	name := unix.ByteSliceToString(u.Release[:]) + " " + unix.ByteSliceToString(u.Machine[:])
+	if !hasIPv6() {
+		name += " without IPv6"
+	}
+	return name
 }
 
 // compact is JSON without spaces; as it is, if it is none.

@@ -2,11 +2,13 @@ package campaign
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/containernetworking/cni/libcni"
+	"golang.org/x/sys/unix"
 )
 
 // A parent is an interface of the host that a network is built upon. It is an
@@ -65,12 +67,28 @@ func (p parent) commands(n int) []string {
 	if !p.first {
 		return all
 	}
-	return append(all,
+	all = append(all,
 		"ip address add "+hostAddress4+" dev "+p.name,
-		"ip address add "+hostAddress6+" nodad dev "+p.name,
 		"ip route add default via "+hostGateway4+" dev "+p.name,
+	)
+	if !hasIPv6() {
+		return all
+	}
+	return append(all,
+		"ip address add "+hostAddress6+" nodad dev "+p.name,
 		"ip route add default via "+hostGateway6+" dev "+p.name,
 	)
+}
+
+// hasIPv6 tells whether the kernel does: not one that began with ipv6.disable=1,
+// nor one built without.
+func hasIPv6() bool {
+	s, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return !errors.Is(err, unix.EAFNOSUPPORT)
+	}
+	_ = unix.Close(s)
+	return true
 }
 
 // furniture is what is run on each new host: for the network's parents, then

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -103,7 +104,7 @@ type measure struct {
 	kept   facts            // what of before is there after all of these
 	added  facts            // what each ADD makes
 	flaws  map[string]error // steps that fail without fault
-	sets   bool             // the broken step sets kernel parameters
+	sets   bool             // kernel parameters are set by the broken step, or in the container before
 }
 
 // start takes in what was there before.
@@ -134,16 +135,32 @@ func (m *measure) see(s step, now facts) {
 	}
 }
 
-// sets tells whether a kernel parameter is another one than before. Those of links
-// that are gone are gone with them.
-func sets(before, now facts) bool {
-	for k, is := range now {
+// refines tells whether it is a kernel parameter without which a network does its
+// work as well, only later: that tells neighbours, or waits for an answer.
+func (f fact) refines() bool {
+	return f.kind == "sysctl" && slices.Contains([]string{
+		"arp_notify", "ndisc_notify", "accept_dad", "dad_transmits", "enhanced_dad", "optimistic_dad",
+	}, path.Base(f.name))
+}
+
+// changedSettings are the kernel parameters that a network needs and that are
+// others than before. Those of links that are gone are gone with them.
+func changedSettings(before, now facts) []fact {
+	var all []fact
+	for _, k := range now.sorted() {
 		was, ok := before[k]
-		if k.kind == "sysctl" && (!ok || !is.like(k, was)) {
-			return true
+		if k.kind == "sysctl" && !k.refines() && (!ok || !now[k].like(k, was)) {
+			all = append(all, k)
 		}
 	}
-	return false
+	return all
+}
+
+// plain is a measure that asks for no refinement of what ADD makes.
+func (m measure) plain() measure {
+	m.added = m.added.clone()
+	maps.DeleteFunc(m.added, func(k fact, _ held) bool { return k.refines() })
+	return m
 }
 
 // left finds what a call that takes away has left.

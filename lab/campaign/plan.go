@@ -55,13 +55,24 @@ func near(all []cellPlan, point string) string {
 
 // sample keeps at most count cells, the same ones each time: one fault for each
 // point, another one from point to point, then every k-th of these; and fills up
-// with further faults if there is room.
+// with further faults if there is room. Of a quarter of them the fault is at a
+// verb's beginning, which is one point, and many things that can be otherwise.
 func sample(all []cellPlan, count int) []cellPlan {
 	if len(all) <= count {
 		return all
 	}
 	keep := map[int]bool{}
 	var byPoint [][]int
+	var first []int
+	for i, c := range all {
+		if c.begins() {
+			first = append(first, i)
+		}
+	}
+	quarter := min(count/4, len(first))
+	for k := range quarter {
+		keep[first[k*len(first)/quarter]] = true
+	}
 	for i, c := range all {
 		if i == 0 || all[i-1].point != c.point {
 			byPoint = append(byPoint, nil)
@@ -71,8 +82,8 @@ func sample(all []cellPlan, count int) []cellPlan {
 	for turn := 0; len(keep) < count; turn++ {
 		var now []int
 		for k, cells := range byPoint {
-			if turn < len(cells) {
-				now = append(now, cells[(k+turn)%len(cells)])
+			if i := cells[(k+turn)%len(cells)]; turn < len(cells) && !keep[i] {
+				now = append(now, i)
 			}
 		}
 		room := count - len(keep)

@@ -86,3 +86,30 @@ func TestChoose(t *testing.T) {
 		}
 	}
 }
+
+// TestSampleHasBeginnings: some of what can be otherwise before a verb is in each
+// sample, and the number of cells is as asked.
+func TestSampleHasBeginnings(t *testing.T) {
+	t.Parallel()
+	points, _ := somePlan(400)
+	places := map[Point]place{}
+	for _, p := range points {
+		places[p] = place{sort: sortUnlink}
+	}
+	begin := Point{Verb: verbDel, Plugin: "x", Program: "x", Text: beginText, Occurrence: 1}
+	var worlds []string
+	for _, f := range sceneFaults() {
+		worlds = append(worlds, f.Name)
+	}
+	places[begin] = place{sort: sortBegin, scenes: worlds}
+	got := sample(plan(append([]Point{begin}, points...), places), 40)
+	first := 0
+	for _, c := range got {
+		if c.begins() {
+			first++
+		}
+	}
+	if len(got) != 40 || first != 10 {
+		t.Errorf("%d cells, %d of them at the beginning", len(got), first)
+	}
+}

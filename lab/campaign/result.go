@@ -64,6 +64,9 @@ type Result struct {
 	// Notes say what is to be known of the calls without fault: what they leave
 	// by design, what GC leaves.
 	Notes []string `json:"notes,omitempty"`
+	// Steady are differences between what calls without fault make and what the
+	// network's expectation says: the campaign fails with any.
+	Steady []string `json:"steady,omitempty"`
 
 	// Cells are in the order of Points, then of Faults. They are kept in a file of
 	// their own.

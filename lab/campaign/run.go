@@ -40,7 +40,12 @@ func (s *setup) run(ctx context.Context, p cellPlan, m measure, n *node) (Cell, 
 	h := newHearer(n, p.at.Verb, s.norm)
 	h.point, h.fault = p.at, p.fault
 	w := p.fault.scene
-	c.broken.must = w != nil && p.begins() && w.demands(p.at.Verb, m)
+	if w != nil && p.begins() {
+		c.broken.must = w.demands(p.at.Verb, m)
+		if w.must == mustIfSet {
+			m = m.plain()
+		}
+	}
 	err, lent, lost := s.broken(ctx, p, c, h)
 	if lost != nil {
 		return cell, lost

@@ -26,7 +26,7 @@ type demand int
 
 const (
 	mustNothing  demand = iota // it may refuse
-	mustIfSet                  // it must, if without fault it sets no kernel parameter
+	mustIfSet                  // it must, if no kernel parameter that it needs is to be set
 	mustTakeAway               // it must, if it makes nothing: DEL, CHECK and GC need no room
 )
 
@@ -55,8 +55,10 @@ func sceneFaults() []Fault {
 	return []Fault{
 		{Name: "other mount namespace", Words: "the verb is called in another mount namespace, in which nothing is at the path of any container's namespace",
 			scene: &scene{apart: hideSpaces, verbs: atLiving()}},
-		{Name: "other mount namespace, a file", Words: "the verb is called in another mount namespace, in which plain files are at the paths of containers' namespaces",
+		{Name: "other mount namespace with a file", Words: "the verb is called in another mount namespace, in which plain files are at the paths of containers' namespaces",
 			scene: &scene{apart: replaceSpaces, verbs: atLiving()}},
+		{Name: "namespace of the host", Words: "the paths of containers' namespaces lead to the host's own",
+			scene: &scene{apart: mistakeSpaces, verbs: atLiving()}},
 		{Name: "renamed", Words: "the host's end of the container's link has got another name",
 			scene: &scene{links: &alteration{host: true, name: true}, verbs: atLiving()}},
 		{Name: "renamed inside", Words: "the container's interface has got another name",
@@ -65,13 +67,13 @@ func sceneFaults() []Fault {
 			scene: &scene{links: &alteration{host: true, inside: true, alias: true}, verbs: atLiving()}},
 		{Name: "renamed and re-aliased", Words: "the container's link has got other names and aliases, at both ends",
 			scene: &scene{links: &alteration{host: true, inside: true, name: true, alias: true}, verbs: atLiving()}},
-		{Name: "read-only /proc/sys", Words: "/proc/sys is mounted read-only; what sets no kernel parameter must work",
+		{Name: "read-only /proc/sys", Words: "/proc/sys is mounted read-only; what needs no kernel parameter to be set must work",
 			scene: &scene{apart: freezeSettings, verbs: everywhere(), must: mustIfSet}},
-		{Name: "read-only /proc/sys, all set", Words: "/proc/sys is mounted read-only, and the network was there before, so that what it sets for all is set",
+		{Name: "read-only /proc/sys after use", Words: "/proc/sys is mounted read-only, and the network was there before, so that what it sets for all is set",
 			scene: &scene{apart: freezeSettings, verbs: map[string]variation{verbAdd: used}, must: mustIfSet}},
 		{Name: "no inodes", Words: "the file systems of the host have no free inode",
 			scene: &scene{room: inodes(), verbs: everywhere(), must: mustTakeAway}},
-		{Name: "no inodes, never added", Words: "the file systems of the host have no free inode, and there is nothing to take away",
+		{Name: "no inodes and never added", Words: "the file systems of the host have no free inode, and there is nothing to take away",
 			scene: &scene{room: inodes(), verbs: map[string]variation{verbDel: never}, must: mustTakeAway}},
 		{Name: "no space", Words: "the file systems of the host have no free page",
 			scene: &scene{room: pages(), verbs: everywhere(), must: mustTakeAway}},
@@ -130,6 +132,19 @@ func replaceSpaces() error {
 	}
 	for _, id := range []string{subjectID, keptID} {
 		if err := os.WriteFile(filepath.Join(spacesDir, id), nil, 0o444); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mistakeSpaces puts the host's own namespace there.
+func mistakeSpaces() error {
+	if err := replaceSpaces(); err != nil {
+		return err
+	}
+	for _, id := range []string{subjectID, keptID} {
+		if err := unix.Mount("/proc/thread-self/ns/net", filepath.Join(spacesDir, id), "", unix.MS_BIND, ""); err != nil {
 			return err
 		}
 	}

@@ -10,10 +10,10 @@ import (
 func TestScenes(t *testing.T) {
 	t.Parallel()
 	dir := buildFaulty(t)
-	elsewhere := []string{"other mount namespace", "other mount namespace, a file"}
+	elsewhere := []string{"other mount namespace", "other mount namespace with a file", "namespace of the host"}
 	altered := []string{"renamed", "renamed inside", "re-aliased", "renamed and re-aliased"}
-	frozen := []string{"read-only /proc/sys", "read-only /proc/sys, all set"}
-	full := []string{"no inodes", "no inodes, never added", "no space"}
+	frozen := []string{"read-only /proc/sys", "read-only /proc/sys after use"}
+	full := []string{"no inodes", "no inodes and never added", "no space"}
 	for manner, want := range map[string]struct {
 		verbs  []string
 		faults []string
@@ -24,13 +24,13 @@ func TestScenes(t *testing.T) {
 	}{
 		// What it must set can't be set, or has no room, and it says so.
 		"sound": {
-			verbs: Verbs(), cells: 26,
+			verbs: Verbs(), cells: 28,
 			faults: append(append(append(append([]string{}, elsewhere...), altered...), frozen...), full...),
 			fails:  []string{"ADD read-only /proc/sys", "ADD no inodes", "ADD no space"},
 		},
-		"blind": {verbs: []string{verbDel, verbGC}, cells: 4, faults: elsewhere, bad: map[string]Verdict{
-			"DEL other mount namespace": Lie, "DEL other mount namespace, a file": Lie,
-			"GC other mount namespace": Damage, "GC other mount namespace, a file": Damage,
+		"blind": {verbs: []string{verbDel, verbGC}, cells: 6, faults: elsewhere, bad: map[string]Verdict{
+			"DEL other mount namespace": Lie, "DEL other mount namespace with a file": Lie,
+			"GC other mount namespace": Damage, "GC other mount namespace with a file": Damage,
 		}},
 		"by name": {verbs: []string{verbDel}, cells: 4, faults: altered, bad: map[string]Verdict{
 			"DEL renamed": Lie, "DEL renamed and re-aliased": Lie,
@@ -42,10 +42,10 @@ func TestScenes(t *testing.T) {
 			"DEL renamed": Damage, "DEL renamed and re-aliased": Damage,
 		}, later: map[string]Verdict{"route RTM_GETLINK link=faulty0 renamed": Damage}},
 		"eager": {verbs: []string{verbAdd}, cells: 2, faults: frozen, bad: map[string]Verdict{
-			"ADD read-only /proc/sys, all set": Damage,
+			"ADD read-only /proc/sys after use": Damage,
 		}, fails: []string{"ADD read-only /proc/sys"}},
 		"hoarder": {verbs: []string{verbDel}, cells: 3, faults: full, bad: map[string]Verdict{
-			"DEL no inodes": Damage, "DEL no inodes, never added": Damage,
+			"DEL no inodes": Damage, "DEL no inodes and never added": Damage,
 		}},
 	} {
 		t.Run(manner, func(t *testing.T) {

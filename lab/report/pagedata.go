@@ -158,6 +158,9 @@ func about(r campaign.Result) [][2]string {
 	if r.Lab != "" {
 		all = slices.Insert(all, 1, [2]string{"fault lab", r.Lab})
 	}
+	for _, text := range r.Steady {
+		all = append(all, [2]string{"steady", text})
+	}
 	for _, note := range r.Notes {
 		all = append(all, [2]string{"note", note})
 	}

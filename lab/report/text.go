@@ -28,7 +28,10 @@ func Text(w io.Writer, results []campaign.Result, o Options) error {
 		for _, note := range r.Notes {
 			b.WriteString("\n" + cut(fmt.Sprintf("Note on %s: %s", printable(r.Conflist), printable(note)), o.Width))
 		}
-		if len(r.Notes) > 0 {
+		for _, text := range r.Steady {
+			b.WriteString("\n" + o.bad("STEADY") + cut(fmt.Sprintf(" in %s, without any fault: %s", printable(r.Conflist), printable(text)), o.Width))
+		}
+		if len(r.Notes)+len(r.Steady) > 0 {
 			b.WriteString("\n")
 		}
 	}
