@@ -45,13 +45,14 @@ func rootCommand() *cobra.Command {
 		Long: `fairlead-lab proves or disproves that the teardown of CNI plugins holds. It runs
 them, unmodified, on private hosts on the kernel of this machine, which it does
 not touch; makes one thing go wrong at each point at which they act: an error,
-a lost answer, a kill, a thing really taken away by someone else; goes on as a
+a lost answer, a kill, a thing really taken away by someone else, other
+surroundings than were taken for granted; goes on as a
 runtime does; and looks at what is left.
 
 It needs root, and Linux 5.19.
 
 Exit status: 0 success, 1 failure or something found (a leak, damage, a lie, a
-point that was not reached), 2 wrong usage.`,
+point that was not reached, other than what should be), 2 wrong usage.`,
 		Example: `  fairlead-lab run net.conflist --plugins /opt/cni/bin --out result
   fairlead-lab trace net.conflist --plugins /opt/cni/bin --verb DEL
   fairlead-lab compare result-a result-b

@@ -57,6 +57,15 @@ The host has each interface that the network names as master or device, up and
 with a carrier, the first with addresses and the default routes; eth0 if it
 names none. --prepare adds what else a network needs.
 
+A verb's beginning is a point too: "DEL bridge begin #1" is broken by what is not
+as calls without fault found it, though no call fails: another mount namespace,
+another name, a full disk, a read-only /proc/sys.
+
+Beside net.conflist, net.expect may say what should be: lines of "+ PATTERN" for
+what is there after ADD, "= PATTERN" for what may stay after DEL, "- PATTERN" for
+what may be gone. What calls without fault make otherwise is told as STEADY, and
+fails the run.
+
 Results are kept in --out: of one network in itself, of several in a directory
 each. report.html there shows them in a browser. A run that finds something
 is told on standard error at once, as --point and --faults take it.

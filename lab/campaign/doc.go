@@ -2,7 +2,8 @@
 // act, one fault a run, and judges what is left.
 //
 // The trace of a clean ADD, DEL, CHECK and GC gives the points: what is asked of
-// the kernel, by which program, for the how manieth time. A table (faults.go)
+// the kernel, or looked at among records, by which program, for the how manieth
+// time; and before all that, the beginning of the verb (scene.go). A table (faults.go)
 // gives the faults that can happen at each: errors that the kernel can give
 // there, things really taken away just before, a kill. Each pair is one run, on a
 // host of its own: the call under the fault, then as a runtime goes on: DEL,

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/fairlead-net/fairlead/lab/inject"
 )
 
@@ -70,6 +72,9 @@ func (h *hearer) hook(c *inject.Call) inject.Verdict {
 		}
 	}
 	h.events = append(h.events, now)
+	if h.lasts(now) {
+		return h.fault.verdict
+	}
 	if h.hit >= 0 || now.at != h.point {
 		return inject.Verdict{}
 	}
@@ -86,6 +91,14 @@ func (h *hearer) hook(c *inject.Call) inject.Verdict {
 		h.errs = append(h.errs, err)
 	}
 	return h.fault.verdict
+}
+
+// lasts tells whether the fault is still there: who may not open a namespace may
+// not open it a moment later either, and a second try must not hide what the
+// first one came to.
+func (h *hearer) lasts(now heard) bool {
+	return h.hit >= 0 && h.fault.verdict.Errno == unix.EACCES && now.place.sort == sortSpaceOf &&
+		now.Plugin == h.point.Plugin && now.Text == h.point.Text
 }
 
 // goesOn tells whether a read goes on with the file that was read last: the whole
