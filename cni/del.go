@@ -156,6 +156,7 @@ func (c *call) status(ctx context.Context) error {
 		return withCode(CodeNotAvailable, err)
 	}
 	defer leave()
+	env.Warn = c.warnText
 	var errs []error
 	if s, ok := st.(Statuser); ok {
 		errs = append(errs, withCode(CodeNotAvailable, s.Status(ctx, env)))

@@ -100,6 +100,10 @@ func (c *call) preview(ctx context.Context, d *delegate) (*current.Result, error
 		return nil, nil
 	}
 	req := d.request(Add, d.Config)
+	if c.req.Verb == Status {
+		// It is for no container: what would the next one be given?
+		req.ContainerID, req.Netns, req.IfName = "fairlead-status", "none", "eth0"
+	}
 	if err := req.validate(); err != nil {
 		return nil, err
 	}

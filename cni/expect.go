@@ -139,9 +139,17 @@ func (c *call) fold(scope engine.Scope) ([]resource.Resource, error) {
 	return engine.Fold(c.engine.Codec, entries, name)
 }
 
-// ready asks every resource of the plan whether it could be made.
+// ready asks every resource of the plan whether it could be made. What addresses
+// there would be is asked of an IPAM plugin of ours; another's are not known.
 func (c *call) ready(ctx context.Context, env resource.Env, st Statement) []error {
-	list, err := c.plan(st, Facts{}, Known[*current.Result]{})
+	ipam := Known[*current.Result]{}
+	for _, d := range c.delegates(st, nil) {
+		// Why it has none is for its own STATUS to tell.
+		if given, err := c.preview(ctx, d); err == nil && given != nil {
+			ipam = Know(given)
+		}
+	}
+	list, err := c.plan(st, Facts{}, ipam)
 	if err != nil {
 		return []error{err}
 	}

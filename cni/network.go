@@ -31,8 +31,8 @@ type Guest struct {
 // comes up and when its MAC address changes.
 func announcements() []resource.LinkSysctl {
 	return []resource.LinkSysctl{
-		{Family: "ipv4", Name: "arp_notify", Value: "1", IfPresent: true},
-		{Family: "ipv6", Name: "ndisc_notify", Value: "1", IfPresent: true},
+		{Family: "ipv4", Name: "arp_notify", Value: "1", IfPresent: true, Refines: true},
+		{Family: "ipv6", Name: "ndisc_notify", Value: "1", IfPresent: true, Refines: true},
 	}
 }
 
@@ -75,7 +75,7 @@ func (g Guest) sysctls(addrs []netip.Prefix) []resource.Resource {
 			// goes down for a moment are to stay.
 			values = append(values,
 				resource.LinkSysctl{Family: "ipv6", Name: "disable_ipv6", Value: "0"},
-				resource.LinkSysctl{Family: "ipv6", Name: "keep_addr_on_down", Value: "1", IfPresent: true})
+				resource.LinkSysctl{Family: "ipv6", Name: "keep_addr_on_down", Value: "1", IfPresent: true, Refines: true})
 			list = append(list, &resource.EnsuredSysctl{
 				Side: resource.Container, Name: "net/ipv6/conf/lo/disable_ipv6", Value: "0", IfPresent: true,
 			})

@@ -18,6 +18,8 @@ type Routed struct {
 	Table       uint32 // of the host's routes to the container; 0: main
 	// Scope is that of the host's IPv4 routes; nil: the kernel's choice.
 	Scope *uint8
+	// VRF is the VRF that the host's end is in, or "".
+	VRF string
 	// Over is Route.Over of the host's routes.
 	Over string
 	// Announce has the container tell the host when its MAC address changes.
@@ -73,7 +75,7 @@ func (r Routed) HostEnd(ipam Known[*current.Result]) ([]resource.Resource, error
 		}
 		if v6 := gw.Is6(); !forwarding[v6] {
 			forwarding[v6] = true
-			list = append(list, resource.Forwarding(v6))
+			list = append(list, r.forwarding(v6)...)
 		}
 		route := &resource.Route{On: r.Host, N: n, Dst: Alone(addr.Addr()), Table: r.Table, Over: r.Over}
 		if gw.Is4() {
@@ -82,6 +84,15 @@ func (r Routed) HostEnd(ipam Known[*current.Result]) ([]resource.Resource, error
 		list = append(list, &resource.Address{On: r.Host, N: n, Address: Alone(gw), NoDAD: true}, route)
 	}
 	return list, nil
+}
+
+// forwarding is that of what comes in by the link. In a VRF it may come in by
+// that.
+func (r Routed) forwarding(ipv6 bool) []resource.Resource {
+	if r.VRF == "" {
+		return resource.Forwarding(ipv6, r.Host.Link)
+	}
+	return resource.Forwarding(ipv6, r.Host.Link, r.VRF)
 }
 
 // Alone is the network of one address.

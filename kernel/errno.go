@@ -90,6 +90,13 @@ func Refused(err error) bool {
 	return ok && (errno == unix.EINVAL || errno == unix.ERANGE || errno == unix.EADDRNOTAVAIL || errno == unix.EADDRINUSE)
 }
 
+// Denied says that the caller may not do this here: it lacks the right, or what
+// it would write is mounted read-only.
+func Denied(err error) bool {
+	errno, ok := answered(err)
+	return ok && (errno == unix.EROFS || errno == unix.EACCES || errno == unix.EPERM)
+}
+
 // answered gives the errno of err if it is an answer of the kernel to the
 // call: neither an interrupted dump nor a lost answer is one.
 func answered(err error) (unix.Errno, bool) {

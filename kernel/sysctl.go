@@ -46,14 +46,27 @@ func (n *Namespace) SetSysctl(name, value string) error {
 	})
 }
 
+// SysctlWritable tells whether a kernel parameter, named as for Sysctl, may be
+// written. It is false where /proc/sys, or this part of it, is mounted read-only,
+// and where only another user may.
+func (n *Namespace) SysctlWritable(name string) (writable bool, err error) {
+	err = n.call("sysctl.access", name, func() error {
+		return n.atSysctl(name, func(path string) error {
+			err := unix.Access(path, unix.W_OK)
+			if Denied(err) {
+				return nil
+			}
+			writable = err == nil
+			return err
+		})
+	})
+	return writable && err == nil, err
+}
+
 // withSysctl opens the parameter inside the namespace, where it is decided
 // whose it is.
 func (n *Namespace) withSysctl(name string, flags int, f func(*os.File) error) error {
-	if name == "" || filepath.IsAbs(name) || filepath.Clean(name) != name || strings.HasPrefix(name, "..") {
-		return fmt.Errorf("not the name of a parameter: %w", unix.EINVAL)
-	}
-	return n.do(func() error {
-		path := filepath.Join("/proc/sys", name)
+	return n.atSysctl(name, func(path string) error {
 		file, err := os.OpenFile(path, flags, 0)
 		if errors.Is(err, unix.EACCES) && flags == os.O_RDONLY {
 			if info, statErr := os.Stat(path); statErr == nil && info.Mode().Perm()&0o444 == 0 {
@@ -66,4 +79,12 @@ func (n *Namespace) withSysctl(name string, flags int, f func(*os.File) error) e
 		defer file.Close()
 		return f(file)
 	})
+}
+
+// atSysctl calls f with the parameter's path, inside the namespace.
+func (n *Namespace) atSysctl(name string, f func(path string) error) error {
+	if name == "" || filepath.IsAbs(name) || filepath.Clean(name) != name || strings.HasPrefix(name, "..") {
+		return fmt.Errorf("not the name of a parameter: %w", unix.EINVAL)
+	}
+	return n.do(func() error { return f(filepath.Join("/proc/sys", name)) })
 }

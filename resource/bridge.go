@@ -79,7 +79,7 @@ func (b *Bridge) Create(_ context.Context, env Env) error {
 	}
 	if b.ours(link) && link.Alias == "" {
 		// We, or another call, or a crashed one, have just made it.
-		if err := acceptNoRA(env.Host, b.Name); err != nil {
+		if err := acceptNoRA(env, env.Host, b.Name); err != nil {
 			return err
 		}
 	}

@@ -146,7 +146,7 @@ func (s *RestoredSysctl) Create(_ context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
-	if s.Saved != nil && *s.Saved == s.Value {
+	if s.Saved != nil && s.is(*s.Saved) {
 		return nil
 	}
 	if err := ns.SetSysctl(s.Name, s.Value); err != nil {

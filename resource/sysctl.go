@@ -2,6 +2,8 @@ package resource
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/fairlead-net/fairlead/engine"
 	"github.com/fairlead-net/fairlead/kernel"
@@ -15,14 +17,9 @@ type EnsuredSysctl struct {
 	Value string `json:"value"`
 	// IfPresent: that the kernel has no such parameter is no failure.
 	IfPresent bool `json:"ifPresent,omitempty"`
-}
-
-// Forwarding is that the host forwards packets of IPv4, or of IPv6.
-func Forwarding(ipv6 bool) *EnsuredSysctl {
-	if ipv6 {
-		return &EnsuredSysctl{Side: Host, Name: "net/ipv6/conf/all/forwarding", Value: "1"}
-	}
-	return &EnsuredSysctl{Side: Host, Name: "net/ipv4/ip_forward", Value: "1"}
+	// KeepRA has links keep the routes that routers told them of, which the
+	// kernel takes away, and learns no more, where it becomes a router itself.
+	KeepRA bool `json:"keepRA,omitempty"`
 }
 
 func (s *EnsuredSysctl) Kind() string { return "sysctl.1" }
@@ -36,8 +33,7 @@ func (s *EnsuredSysctl) Within() engine.Ref {
 	return ""
 }
 
-// Create writes only what differs: to write net/ipv4/ip_forward anew resets
-// other parameters of every link.
+// Create writes only what differs: what is as needed may be read-only.
 func (s *EnsuredSysctl) Create(_ context.Context, env Env) error {
 	ns, err := env.At(s.Side)
 	if err != nil {
@@ -47,7 +43,31 @@ func (s *EnsuredSysctl) Create(_ context.Context, env Env) error {
 	if err != nil || ok && value == s.Value || !ok && s.IfPresent {
 		return err
 	}
+	if s.KeepRA {
+		if err := keepRA(ns); err != nil {
+			return err
+		}
+	}
 	return ns.SetSysctl(s.Name, s.Value)
+}
+
+// Ready tells whether the host has the value, or could be given it.
+func (s *EnsuredSysctl) Ready(_ context.Context, env Env) error {
+	if s.Side != Host {
+		return nil
+	}
+	value, ok, err := env.Host.Sysctl(s.Name)
+	if err != nil || !ok || value == s.Value {
+		return err // without the link that it is of, it is made later
+	}
+	writable, err := env.Host.SysctlWritable(s.Name)
+	if err == nil && !writable {
+		err = fmt.Errorf("%s is %s, want %s: %w", s.Name, value, s.Value, errNotWritable)
+	}
+	if err != nil || !s.KeepRA {
+		return err
+	}
+	return warnOfRA(env)
 }
 
 func (s *EnsuredSysctl) Observe(_ context.Context, env Env) (engine.State, error) {
@@ -76,6 +96,11 @@ type LinkSysctl struct {
 	Value  string `json:"value"`
 	// IfPresent: that the kernel has no such parameter is no failure.
 	IfPresent bool `json:"ifPresent,omitempty"`
+	// Refines: the link does its work without. That the parameter may not be
+	// written here is no failure then.
+	Refines bool `json:"refines,omitempty"`
+	// Unset is what Create saw: it may not be written here.
+	Unset bool `json:"unset,omitempty"`
 }
 
 func (l LinkSysctl) path(link string) string {
@@ -90,9 +115,15 @@ func (s *LinkSysctls) Create(_ context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range s.Values {
-		err := ns.SetSysctl(v.path(s.Link), v.Value)
-		if err != nil && !(v.IfPresent && kernel.Absent(kernel.ObjectSysctl, err)) {
+	for i := range s.Values {
+		v := &s.Values[i]
+		err := writeSysctl(ns, v.path(s.Link), v.Value)
+		switch {
+		case err == nil, v.IfPresent && kernel.Absent(kernel.ObjectSysctl, err):
+		case v.Refines && errors.Is(err, errNotWritable):
+			v.Unset = true
+			env.warn("%s goes without a refinement: %v", s.Link, err)
+		default:
 			return err
 		}
 	}
@@ -106,6 +137,9 @@ func (s *LinkSysctls) Observe(_ context.Context, env Env) (engine.State, error) 
 	}
 	var d drift
 	for _, v := range s.Values {
+		if v.Unset {
+			continue
+		}
 		if err := d.sysctl(ns, v.path(s.Link), v.Value, v.IfPresent); err != nil {
 			return engine.State{}, err
 		}
@@ -130,11 +164,53 @@ func (d *drift) sysctl(ns *kernel.Namespace, name, want string, ifPresent bool) 
 	return nil
 }
 
+// errNotWritable is answered where a parameter may not be written at all.
+var errNotWritable = errors.New("the parameter may not be written here")
+
+// writeSysctl writes a parameter. That it may not be written is no failure where
+// it has the value already: /proc/sys is mounted read-only in many containers.
+func writeSysctl(ns *kernel.Namespace, name, value string) error {
+	err := ns.SetSysctl(name, value)
+	if !kernel.Denied(err) {
+		return err
+	}
+	found, ok, readErr := ns.Sysctl(name)
+	if readErr == nil && ok && found == value {
+		return nil
+	}
+	if writable, askErr := ns.SysctlWritable(name); askErr == nil && !writable {
+		return fmt.Errorf("%w: %w", errNotWritable, err)
+	}
+	return err
+}
+
 // acceptNoRA keeps the host from taking routes from what is on the link.
-func acceptNoRA(ns *kernel.Namespace, link string) error {
-	err := ns.SetSysctl(LinkSysctl{Family: "ipv6", Name: "accept_ra"}.path(link), "0")
+func acceptNoRA(env Env, ns *kernel.Namespace, link string) error {
+	err := writeSysctl(ns, linkParameter(link, "accept_ra"), "0")
 	if kernel.Absent(kernel.ObjectSysctl, err) {
 		return nil // a kernel without IPv6
 	}
-	return err
+	if !errors.Is(err, errNotWritable) {
+		return err
+	}
+	accepts, lookErr := acceptsRA(ns, link)
+	if lookErr == nil && accepts {
+		env.warn("the host takes IPv6 routes from what is on %s: %v", link, err)
+	}
+	return lookErr
+}
+
+// acceptsRA tells whether the kernel heeds router advertisements on the link.
+func acceptsRA(ns *kernel.Namespace, link string) (bool, error) {
+	accept, ok, err := ns.Sysctl(linkParameter(link, "accept_ra"))
+	if err != nil || !ok || accept == "0" {
+		return false, err
+	}
+	forwarding, ok, err := ns.Sysctl(linkParameter(link, "forwarding"))
+	return ok && (accept == "2" || forwarding == "0"), err
+}
+
+// linkParameter is the path of an IPv6 parameter of a link.
+func linkParameter(link, name string) string {
+	return LinkSysctl{Family: "ipv6", Name: name}.path(link)
 }

@@ -125,7 +125,7 @@ func (t *Tap) Create(_ context.Context, env Env) error {
 		VNetHdr: t.VRF != "",
 	})
 	if kernel.Exists(err) && t.VRF != "" {
-		return t.reattach(ns, change, err)
+		return t.reattach(env, ns, change, err)
 	}
 	if kernel.Exists(err) {
 		return engine.Conflict(fmt.Errorf("interface %s exists in the container already: %w", t.Name, err))
@@ -147,7 +147,7 @@ func (t *Tap) Create(_ context.Context, env Env) error {
 	if t.VRF == "" {
 		return nil
 	}
-	return engine.Partial(acceptNoRA(ns, t.Name))
+	return engine.Partial(acceptNoRA(env, ns, t.Name))
 }
 
 func (t *Tap) Observe(_ context.Context, env Env) (engine.State, error) {

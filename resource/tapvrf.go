@@ -40,7 +40,7 @@ func tapGuard(name string) string { return "tap " + name }
 
 // reattach takes the device that is there, if it is the attachment's of an
 // earlier container, or one that a crash left unmarked, and is as asked for.
-func (t *Tap) reattach(ns *kernel.Namespace, change kernel.LinkChange, exists error) error {
+func (t *Tap) reattach(env Env, ns *kernel.Namespace, change kernel.LinkChange, exists error) error {
 	link, ok, err := ns.Link(t.Name)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (t *Tap) reattach(ns *kernel.Namespace, change kernel.LinkChange, exists er
 	if err := ns.SetLink(link.Index, change); err != nil {
 		return err
 	}
-	return acceptNoRA(ns, t.Name)
+	return acceptNoRA(env, ns, t.Name)
 }
 
 func sameID(a, b *uint32) bool { return a == b || a != nil && b != nil && *a == *b }

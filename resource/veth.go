@@ -121,7 +121,7 @@ func (v *Veth) Create(_ context.Context, env Env) error {
 	}
 	// Else whoever is in the container could give the host a default route. Its
 	// end is down as yet.
-	return engine.Partial(acceptNoRA(env.Host, v.Host))
+	return engine.Partial(acceptNoRA(env, env.Host, v.Host))
 }
 
 // spec puts all that the kernel takes in one message into it.

@@ -137,18 +137,19 @@ func (s *statement) Network(facts cni.Facts, ipam cni.Known[*current.Result]) ([
 }
 
 // sysctls: the kernel announces an address when the interface comes up and when
-// its MAC address is set (arp_notify, ndisc_notify); DAD is the user's choice.
+// its MAC address is set (arp_notify, ndisc_notify); DAD is the user's choice. All
+// but a DAD that was asked for is a refinement.
 func (s *statement) sysctls() []resource.LinkSysctl {
 	dad := "0"
 	var list []resource.LinkSysctl
 	if s.conf.EnableDAD {
 		dad = "1"
-		list = append(list, resource.LinkSysctl{Family: "ipv6", Name: "enhanced_dad", Value: "1", IfPresent: true})
+		list = append(list, resource.LinkSysctl{Family: "ipv6", Name: "enhanced_dad", Value: "1", IfPresent: true, Refines: true})
 	}
 	return append(list,
-		resource.LinkSysctl{Family: "ipv6", Name: "accept_dad", Value: dad, IfPresent: true},
-		resource.LinkSysctl{Family: "ipv6", Name: "ndisc_notify", Value: "1", IfPresent: true},
-		resource.LinkSysctl{Family: "ipv4", Name: "arp_notify", Value: "1", IfPresent: true})
+		resource.LinkSysctl{Family: "ipv6", Name: "accept_dad", Value: dad, IfPresent: true, Refines: !s.conf.EnableDAD},
+		resource.LinkSysctl{Family: "ipv6", Name: "ndisc_notify", Value: "1", IfPresent: true, Refines: true},
+		resource.LinkSysctl{Family: "ipv4", Name: "arp_notify", Value: "1", IfPresent: true, Refines: true})
 }
 
 // complete fills in what isGateway and isDefaultGateway mean: the gateway is
@@ -219,7 +220,7 @@ func (s *statement) gateways(facts cni.Facts, result *current.Result) ([]resourc
 		})
 		if v6 := gw.Is6(); !forwarding[v6] {
 			forwarding[v6] = true
-			list = append(list, resource.Forwarding(v6))
+			list = append(list, resource.Forwarding(v6, on.Link)...)
 		}
 	}
 	return list, nil

@@ -53,7 +53,7 @@ func (s *statement) Network(_ cni.Facts, ipam cni.Known[*current.Result]) ([]res
 		return []resource.Resource{&resource.LinkUp{On: on}}, nil
 	}
 	return cni.Guest{On: on, Leases: s.Lease(), Sysctls: []resource.LinkSysctl{
-		{Family: "ipv4", Name: "arp_notify", Value: "1", IfPresent: true},
+		{Family: "ipv4", Name: "arp_notify", Value: "1", IfPresent: true, Refines: true},
 	}}.Configure(ipam)
 }
 

@@ -140,7 +140,7 @@ func (s *statement) Network(facts cni.Facts, ipam cni.Known[*current.Result]) ([
 		return nil, err
 	}
 	link := cni.Routed{
-		Guest: s.veth().Guest(), Host: s.on(), Leases: s.Lease(), Table: table,
+		Guest: s.veth().Guest(), Host: s.on(), VRF: s.vrf().Name, Leases: s.Lease(), Table: table,
 		Over: s.conf.VPC + "/" + s.conf.Attachment, Announce: true,
 	}
 	host, err := link.HostEnd(ipam)
@@ -220,7 +220,8 @@ func (s *statement) routes(table uint32, ipam cni.Known[*current.Result]) []reso
 	}
 	var list []resource.Resource
 	for i, r := range s.conf.routes {
-		list = append(list, resource.Forwarding(r.dst.Addr().Is6()), &resource.Route{
+		list = append(list, s.forwarding(r.dst.Addr().Is6())...)
+		list = append(list, &resource.Route{
 			On: s.on(), N: n + i, Dst: r.dst, Gateway: r.via, OnLink: r.via.IsValid(), Table: table,
 			Over: s.conf.VPC + "/" + s.conf.Attachment,
 		})
@@ -240,7 +241,7 @@ func (s *statement) beyond(facts cni.Facts, ipam cni.Known[*current.Result]) ([]
 	}
 	local := share(resource.LocalSegment, cni.Alone(c.segment))
 	local.IPv4 = s.hasIPv4(ipam)
-	list := []resource.Resource{resource.Forwarding(true), local}
+	list := append(s.forwarding(true), local)
 	if len(c.remotes) == 0 {
 		return list, nil
 	}
@@ -264,6 +265,12 @@ func (s *statement) beyond(facts cni.Facts, ipam cni.Known[*current.Result]) ([]
 		list = append(list, route)
 	}
 	return list, nil
+}
+
+// forwarding is that of what comes in by the attachment, and of what comes out of
+// a segment: that comes in by the VRF.
+func (s *statement) forwarding(ipv6 bool) []resource.Resource {
+	return resource.Forwarding(ipv6, s.on().Link, s.vrf().Name)
 }
 
 // hasIPv4 tells whether any address or network of the VPC that is known here is
