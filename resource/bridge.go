@@ -13,7 +13,9 @@ import (
 
 // Bridge is a bridge on the host. It is ensured: DEL leaves it (rule 9). One
 // that is there already is taken as it is, whoever made it: it is raised, and
-// gets what was asked for (promiscuous mode, a pinned address), no more.
+// gets what was asked for (promiscuous mode, a pinned address), no more. VLAN
+// filtering is switched on where we made the bridge: another's ports may rest on
+// that it is off.
 type Bridge struct {
 	Name string `json:"name"`
 	// MAC is the address of a bridge that we make. Without one of its own a
@@ -58,13 +60,31 @@ func (b *Bridge) ExpectLink(name, mac string, _ int) {
 	}
 }
 
-// Ready tells whether the name is free, or a bridge's.
+// Ready tells whether the name is free, or that of a bridge that can do the work.
 func (b *Bridge) Ready(_ context.Context, env Env) error {
-	_, ok, err := b.look(env)
+	link, ok, err := b.look(env)
 	if err == nil && !ok {
 		err = kindReady(env, "bridge")
 	}
-	return err
+	if err != nil || !ok {
+		return err
+	}
+	return b.usable(link)
+}
+
+// usable refuses a bridge of another maker that would not keep VLANs apart.
+func (b *Bridge) usable(link kernel.Link) error {
+	if !b.VLANFiltering || filtersVLANs(link) || b.ours(link) {
+		return nil
+	}
+	return engine.Conflict(fmt.Errorf(
+		"bridge %s does not filter VLANs, so that its ports reach each other whatever their VLAN; "+
+			"fairlead did not make it and leaves it as it is: ip link set %s type bridge vlan_filtering 1", b.Name, b.Name))
+}
+
+func filtersVLANs(link kernel.Link) bool {
+	kind, ok := link.Info.(kernel.BridgeKind)
+	return ok && kind.VLANFiltering
 }
 
 // Create looks first, other than most kinds: the bridge is there almost
@@ -73,6 +93,9 @@ func (b *Bridge) Create(_ context.Context, env Env) error {
 	link, ok, err := b.look(env)
 	if err == nil && !ok {
 		link, err = b.make(env)
+	}
+	if err == nil {
+		err = b.usable(link)
 	}
 	if err != nil {
 		return err
@@ -149,6 +172,9 @@ func (b *Bridge) change(link kernel.Link) (c kernel.LinkChange, needed bool) {
 	if b.Promisc && !link.Promisc {
 		c.Promisc, needed = &yes, true
 	}
+	if b.VLANFiltering && !filtersVLANs(link) {
+		c.Info, needed = kernel.BridgeKind{VLANFiltering: true}, true
+	}
 	switch ours := b.ours(link); {
 	case ours && link.Alias == "":
 		alias := bridgeMark{Bridge: b.Name}.String()
@@ -180,6 +206,9 @@ func (b *Bridge) Observe(_ context.Context, env Env) (engine.State, error) {
 	}
 	if b.Promisc && !link.Promisc {
 		d.add("%s is not promiscuous", b.Name)
+	}
+	if b.VLANFiltering && !filtersVLANs(link) {
+		d.add("%s does not filter VLANs", b.Name)
 	}
 	// One that has its address from its ports may have changed it since.
 	if b.Pin || b.ours(link) {

@@ -26,6 +26,7 @@ func RemoveUnused(ctx context.Context, env Env, e *engine.Engine[Env], uppers Up
 		errs = append(errs, err)
 	}
 	add(RemoveUnusedBridges(ctx, env, uppers, func(string) bool { return true }))
+	add(RemoveLostGateways(env, uppers))
 	add(RemoveUnusedVRFs(ctx, env, e))
 	add(RemoveUnusedTables(ctx, env))
 	return all, errors.Join(errs...)

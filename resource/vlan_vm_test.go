@@ -119,23 +119,213 @@ func TestVLANGatewayIsAsAsked(t *testing.T) {
 	wantState(t, env, g, engine.IsDrifted)
 }
 
+// otherSuites makes a gateway as the reference suite does.
+func otherSuites(t *testing.T, env Env) {
+	t.Helper()
+	noError(t, env.Host.AddLink(kernel.LinkSpec{
+		Name: "veth0", Master: link(t, env.Host, "cni0").Index, Up: true,
+		Kind: kernel.VethKind{Peer: kernel.LinkSpec{Name: "cni0.100", MAC: mac(t, "02:00:00:00:00:09")}},
+	}))
+	noError(t, env.Host.AddBridgeVLAN(link(t, env.Host, "veth0").Index, 100, kernel.VLANFlags{PVID: true, Untagged: true}))
+}
+
 // One that another suite made is taken as it is.
 func TestVLANGatewayOfAnotherSuite(t *testing.T) {
 	t.Parallel()
 	env := newEnv(t)
 	made(t, env, filtering())
-	noError(t, env.Host.AddLink(kernel.LinkSpec{
-		Name: "veth0", Master: link(t, env.Host, "cni0").Index,
-		Kind: kernel.VethKind{Peer: kernel.LinkSpec{Name: "cni0.100", MAC: mac(t, "02:00:00:00:00:09")}},
-	}))
+	otherSuites(t, env)
 	g := testGateway()
 	made(t, env, g)
+	wantState(t, env, g, engine.IsPresent)
 	before := picture(t, env)
 	if g.FoundMAC != "02:00:00:00:00:09" || !link(t, env.Host, "cni0.100").Up {
 		t.Errorf("%+v", g)
 	}
 	noError(t, g.Remove(context.Background(), env))
 	wantPicture(t, env, before)
+}
+
+// TestCase31BridgeThatDoesNotFilter: ours is made to; an operator's is refused,
+// and left as it is.
+func TestCase31BridgeThatDoesNotFilter(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	made(t, env, newBridge())
+	b := filtering()
+	noError(t, b.Ready(context.Background(), env))
+	if s := observe(t, env, b); s.Is != engine.IsDrifted || s.Detail != "cni0 does not filter VLANs" {
+		t.Errorf("%+v", s)
+	}
+	made(t, env, b)
+	wantState(t, env, b, engine.IsPresent)
+
+	env = newEnv(t)
+	noError(t, env.Host.AddLink(kernel.LinkSpec{Name: "cni0", Kind: kernel.BridgeKind{}}))
+	before := picture(t, env)
+	for verb, err := range map[string]error{
+		"STATUS": b.Ready(context.Background(), env), "ADD": filtering().Create(context.Background(), env),
+	} {
+		if !engine.IsConflict(err) || engine.IsPartial(err) || !strings.Contains(err.Error(), "vlan_filtering 1") {
+			t.Errorf("%s: %v", verb, err)
+		}
+	}
+	wantPicture(t, env, before)
+	noError(t, newBridge().Ready(context.Background(), env))
+	made(t, env, newBridge())
+}
+
+// TestCase31VLANGatewayLeadsNowhere: ours is put right, another's is refused.
+func TestCase31VLANGatewayLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	port, _ := testGateway().port()
+	for name, c := range map[string]struct {
+		lose func(t *testing.T, env Env, port int)
+		says string
+	}{
+		"bridge made anew": {func(t *testing.T, env Env, _ int) {
+			_, err := env.Host.DelLink(link(t, env.Host, "cni0").Index)
+			noError(t, err)
+			made(t, env, filtering())
+		}, "is no port of cni0"},
+		"taken out": {func(t *testing.T, env Env, port int) {
+			none := 0
+			noError(t, env.Host.SetLink(port, kernel.LinkChange{Master: &none}))
+		}, "is no port of cni0"},
+		"another bridge's": {func(t *testing.T, env Env, port int) {
+			noError(t, env.Host.AddLink(kernel.LinkSpec{Name: "other", Kind: kernel.BridgeKind{}}))
+			other := link(t, env.Host, "other").Index
+			noError(t, env.Host.SetLink(port, kernel.LinkChange{Master: &other}))
+		}, "is no port of cni0"},
+		"not in the VLAN": {func(t *testing.T, env Env, port int) {
+			_, err := env.Host.DelBridgeVLAN(port, 100, kernel.VLANFlags{})
+			noError(t, err)
+		}, "is not in VLAN 100"},
+		"with a tag": {func(t *testing.T, env Env, port int) {
+			noError(t, env.Host.AddBridgeVLAN(port, 100, kernel.VLANFlags{}))
+		}, "is not in VLAN 100"},
+		"down": {func(t *testing.T, env Env, port int) {
+			down := false
+			noError(t, env.Host.SetLink(port, kernel.LinkChange{Up: &down}))
+		}, "is down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := newEnv(t)
+			g := testGateway()
+			made(t, env, filtering(), g)
+			before := picture(t, env)
+			c.lose(t, env, link(t, env.Host, port).Index)
+			if s := observe(t, env, g); s.Is != engine.IsDrifted || !strings.Contains(s.Detail, c.says) {
+				t.Errorf("CHECK: %+v, want %q", s, c.says)
+			}
+			noError(t, testGateway().Ready(context.Background(), env))
+			made(t, env, testGateway())
+			wantState(t, env, g, engine.IsPresent)
+			if got := vlansOf(t, env, port); got != "100pu" {
+				t.Error(got)
+			}
+			if name != "another bridge's" {
+				wantPicture(t, env, before)
+			}
+		})
+		t.Run(name+", another suite's", func(t *testing.T) {
+			t.Parallel()
+			env := newEnv(t)
+			made(t, env, filtering())
+			otherSuites(t, env)
+			g := testGateway()
+			made(t, env, g)
+			c.lose(t, env, link(t, env.Host, "veth0").Index)
+			before := picture(t, env)
+			for verb, err := range map[string]error{
+				"STATUS": g.Ready(context.Background(), env), "ADD": testGateway().Create(context.Background(), env),
+			} {
+				if !engine.IsConflict(err) || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("%s: %v, want %q", verb, err, c.says)
+				}
+			}
+			wantPicture(t, env, before)
+		})
+	}
+}
+
+// TestCase31LinksUnderTheGatewaysName: what is of use is taken, and no more.
+func TestCase31LinksUnderTheGatewaysName(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spec kernel.LinkSpec
+		self bool // the bridge itself is in the VLAN
+		says string
+	}{
+		"dummy":               {kernel.LinkSpec{Kind: kernel.DummyKind{}}, true, "leads nowhere"},
+		"VLAN link":           {kernel.LinkSpec{Kind: kernel.VLANKind{ID: 100}}, true, ""},
+		"another VLAN":        {kernel.LinkSpec{Kind: kernel.VLANKind{ID: 101}}, true, "VLAN 101"},
+		"bridge not in VLAN":  {kernel.LinkSpec{Kind: kernel.VLANKind{ID: 100}}, false, "no frames of VLAN 100"},
+		"pair without bridge": {kernel.LinkSpec{Kind: kernel.VethKind{Peer: kernel.LinkSpec{Name: "x"}}}, true, "no port of cni0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := newEnv(t)
+			made(t, env, filtering())
+			index := link(t, env.Host, "cni0").Index
+			c.spec.Name = "cni0.100"
+			if c.spec.Kind.Kind() == "vlan" {
+				c.spec.Parent = index
+			}
+			noError(t, env.Host.AddLink(c.spec))
+			if c.self {
+				noError(t, env.Host.AddBridgeVLAN(index, 100, kernel.VLANFlags{Self: true}))
+			}
+			err := testGateway().Create(context.Background(), env)
+			if c.says == "" && err != nil || c.says != "" && (!engine.IsConflict(err) || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+// TestCase31GatewaysOfALostBridge: they go by gc --unused, unless they are used.
+func TestCase31GatewaysOfALostBridge(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	empty := picture(t, env)
+	g := testGateway()
+	address := gateway("10.1.0.1/16")
+	address.Link, address.In = g.On().Link, g.On().In
+	made(t, env, filtering(), g, address)
+	sweep := func(uppers Uppers) Unused {
+		t.Helper()
+		report, err := RemoveLostGateways(env, uppers)
+		noError(t, err)
+		return report
+	}
+	if r := sweep(nil); len(r.Removed)+len(r.Kept) > 0 {
+		t.Errorf("the bridge is there: %+v", r)
+	}
+	_, err := env.Host.DelLink(link(t, env.Host, "cni0").Index)
+	noError(t, err)
+	index := link(t, env.Host, "cni0.100").Index
+	foreign := kernel.Address{Link: index, Prefix: gateway("10.2.0.1/16").Address}
+	noError(t, env.Host.AddAddress(foreign))
+	if r := sweep(nil); len(r.Removed) > 0 || len(r.Kept) != 1 || !strings.Contains(r.Kept[0], "10.2.0.1/16") {
+		t.Errorf("%+v", r)
+	}
+	_, err = env.Host.DelAddress(foreign)
+	noError(t, err)
+	if r := sweep(Uppers{"cni0.100": "c1"}); len(r.Removed) > 0 || len(r.Kept) != 1 || !strings.Contains(r.Kept[0], "c1") {
+		t.Errorf("%+v", r)
+	}
+	noError(t, env.Host.AddLink(kernel.LinkSpec{Name: "upper", Kind: kernel.VLANKind{ID: 7}, Parent: index}))
+	if r := sweep(nil); len(r.Removed) > 0 || len(r.Kept) != 1 || !strings.Contains(r.Kept[0], "upper is upon it") {
+		t.Errorf("%+v", r)
+	}
+	_, err = env.Host.DelLink(link(t, env.Host, "upper").Index)
+	noError(t, err)
+	if r := sweep(nil); len(r.Removed) != 1 || len(r.Kept) > 0 {
+		t.Errorf("%+v", r)
+	}
+	wantPicture(t, env, empty)
 }
 
 func TestRule9BridgeGoesWithItsGateways(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 // VLANGateway is the host's own interface in a VLAN of a bridge: a veth pair,
 // one end of which is a port of the bridge in that VLAN, the other, BRIDGE.VLAN,
 // has the gateway addresses. It is ensured and stays as the bridge does. One
-// that is there already is taken as it is.
+// that is there already is taken as it is if it leads into the VLAN. If not, and
+// we made it, it is put right; another's is refused.
 type VLANGateway struct {
 	Bridge              string `json:"bridge"`
 	VLAN                uint16 `json:"vlan"`
@@ -65,6 +66,24 @@ func (g *VLANGateway) ExpectLink(name, mac string, _ int) {
 	}
 }
 
+// Ready tells whether the name is free, or that of a gateway that could be used.
+func (g *VLANGateway) Ready(_ context.Context, env Env) error {
+	link, ok, err := env.Host.Link(g.Name())
+	if err != nil || !ok {
+		return err
+	}
+	way, err := g.look(env, link)
+	if err != nil || way.fault == "" || way.ours {
+		return err
+	}
+	return g.refuse(way)
+}
+
+// refuse is for a link of another maker under the gateway's name.
+func (g *VLANGateway) refuse(way gatewayWay) error {
+	return engine.Conflict(fmt.Errorf("%s is there, and is no gateway of VLAN %d of %s: %s", g.Name(), g.VLAN, g.Bridge, way.fault))
+}
+
 func (g *VLANGateway) Create(_ context.Context, env Env) error {
 	link, ok, err := env.Host.Link(g.Name())
 	if err == nil && !ok {
@@ -105,24 +124,26 @@ func (g *VLANGateway) make(env Env) (kernel.Link, error) {
 	return link, needErr
 }
 
-// finish does what is not done yet; also after a crash, and beside another call
-// that is doing the same. The mark comes last.
+// finish does what is not done yet, or not any more: the bridge may have been
+// deleted and made anew. Also after a crash, and beside another call that is
+// doing the same. The mark comes last.
 func (g *VLANGateway) finish(env Env, link kernel.Link) error {
-	up := true
-	change := kernel.LinkChange{Up: &up}
-	port, ours, err := g.look(env, link)
+	way, err := g.look(env, link)
 	if err != nil {
 		return err
 	}
-	if ours && !madeFor(g.Bridge, link) {
-		policy := BridgePort{VLAN: g.VLAN, PreserveDefaultVLAN: g.PreserveDefaultVLAN}
-		if err := policy.set(env.Host, port.Index); err != nil {
+	if way.fault != "" && (!way.ours || way.bridge.Index == 0) {
+		return g.refuse(way)
+	}
+	up := true
+	change := kernel.LinkChange{Up: &up}
+	if way.ours && (way.fault != "" || !madeFor(g.Bridge, link)) {
+		alias := bridgeMark{Bridge: g.Bridge}.String()
+		if err := g.plug(env, way, alias); err != nil {
 			return err
 		}
-		alias := bridgeMark{Bridge: g.Bridge}.String()
-		change.Alias = &alias
-		if err := env.Host.SetLink(port.Index, change); err != nil {
-			return err
+		if !madeFor(g.Bridge, link) {
+			change.Alias = &alias
 		}
 	}
 	if link.Up && change.Alias == nil {
@@ -131,14 +152,99 @@ func (g *VLANGateway) finish(env Env, link kernel.Link) error {
 	return env.Host.SetLink(link.Index, change)
 }
 
-// look finds the other end, and tells whether we made the pair.
-func (g *VLANGateway) look(env Env, link kernel.Link) (port kernel.Link, ours bool, err error) {
+// plug makes the other end a port of the bridge, and raises it once it is in the
+// VLAN (rule 10).
+func (g *VLANGateway) plug(env Env, way gatewayWay, alias string) error {
+	up, down := true, false
+	if way.port.Master != way.bridge.Index {
+		if err := env.Host.SetLink(way.port.Index, kernel.LinkChange{Up: &down}); err != nil {
+			return err
+		}
+		if err := env.Host.SetLink(way.port.Index, kernel.LinkChange{Master: &way.bridge.Index}); err != nil {
+			return err
+		}
+	}
+	policy := BridgePort{VLAN: g.VLAN, PreserveDefaultVLAN: g.PreserveDefaultVLAN}
+	if err := policy.set(env.Host, way.port.Index); err != nil {
+		return err
+	}
+	return env.Host.SetLink(way.port.Index, kernel.LinkChange{Up: &up, Alias: &alias})
+}
+
+// gatewayWay is how the gateway's interface leads into its VLAN.
+type gatewayWay struct {
+	bridge, port kernel.Link // the other end, of a pair in this namespace
+	ours         bool        // we made the pair
+	fault        string      // why it does not lead there; "": it does, or it can't be seen
+}
+
+// look follows the way. What leads out of this namespace can't be followed.
+func (g *VLANGateway) look(env Env, link kernel.Link) (way gatewayWay, err error) {
+	bridge, ok, err := env.Host.Link(g.Bridge)
+	if err != nil {
+		return way, err
+	}
+	if ok && bridge.Kind == "bridge" {
+		way.bridge = bridge
+	} else {
+		way.fault = "there is no bridge " + g.Bridge
+	}
 	if link.Kind != "veth" || link.ParentNetnsID != nil {
-		return port, false, nil
+		if way.fault == "" {
+			way.fault, err = g.astray(env, way, link)
+		}
+		return way, err
+	}
+	port, ok, err := env.Host.LinkByIndex(link.Parent)
+	if err != nil {
+		return way, err
 	}
 	name, _ := g.port()
-	port, ok, err := env.Host.LinkByIndex(link.Parent)
-	return port, ok && port.Name == name && port.Kind == "veth", err
+	way.port, way.ours = port, ok && port.Name == name && port.Kind == "veth"
+	if way.fault == "" {
+		way.fault, err = g.unplugged(env, way)
+	}
+	return way, err
+}
+
+// astray says why a link that is no pair does not lead into the VLAN, or is ""
+// also where that can't be seen.
+func (g *VLANGateway) astray(env Env, way gatewayWay, link kernel.Link) (string, error) {
+	switch kind := link.Info.(type) {
+	case kernel.DummyKind, kernel.IFBKind:
+		return "a link of kind " + link.Kind + " leads nowhere", nil
+	case kernel.VLANKind:
+		if link.ParentNetnsID != nil {
+			return "", nil
+		}
+		if link.Parent != way.bridge.Index || kind.ID != g.VLAN {
+			return fmt.Sprintf("it is VLAN %d of another link", kind.ID), nil
+		}
+		vlans, err := env.Host.BridgeVLANs(way.bridge.Index)
+		if v, in := flatten(vlans)[g.VLAN]; err == nil && (!in || v.Untagged) {
+			return fmt.Sprintf("the bridge gives it no frames of VLAN %d with a tag", g.VLAN), nil
+		}
+		return "", err
+	}
+	return "", nil
+}
+
+// unplugged says why the other end of a pair is not in the VLAN, or is "".
+func (g *VLANGateway) unplugged(env Env, way gatewayWay) (string, error) {
+	if way.port.Master != way.bridge.Index {
+		return fmt.Sprintf("its other end %s is no port of %s", way.port.Name, g.Bridge), nil
+	}
+	vlans, err := env.Host.BridgeVLANs(way.port.Index)
+	if err != nil {
+		return "", err
+	}
+	if v := flatten(vlans)[g.VLAN]; !v.PVID || !v.Untagged {
+		return fmt.Sprintf("its other end %s is not in VLAN %d", way.port.Name, g.VLAN), nil
+	}
+	if !way.port.Up {
+		return fmt.Sprintf("its other end %s is down", way.port.Name), nil
+	}
+	return "", nil
 }
 
 func (g *VLANGateway) Observe(_ context.Context, env Env) (engine.State, error) {
@@ -151,12 +257,12 @@ func (g *VLANGateway) Observe(_ context.Context, env Env) (engine.State, error) 
 		d.add("%s is down", g.Name())
 	}
 	d.mac(link, first(g.expectMAC, g.FoundMAC))
-	port, ours, err := g.look(env, link)
+	way, err := g.look(env, link)
 	if err != nil {
 		return engine.State{}, err
 	}
-	if ours && !port.Up {
-		d.add("%s is down", port.Name)
+	if way.fault != "" {
+		d.add("%s leads into no VLAN %d of %s: %s", g.Name(), g.VLAN, g.Bridge, way.fault)
 	}
 	return d.state(), nil
 }
@@ -167,8 +273,8 @@ func (g *VLANGateway) Remove(_ context.Context, env Env) error {
 	if err != nil || !ok || link.Kind != "veth" {
 		return err
 	}
-	_, ours, err := g.look(env, link)
-	if err != nil || !ours && !madeFor(g.Bridge, link) {
+	way, err := g.look(env, link)
+	if err != nil || !way.ours && !madeFor(g.Bridge, link) {
 		return err
 	}
 	_, err = env.Host.DelLink(link.Index)
