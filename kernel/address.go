@@ -167,7 +167,7 @@ func (n *Namespace) Addresses(link int) (all []Address, err error) {
 		for _, f := range []uint8{unix.AF_INET, unix.AF_INET6} {
 			// The kernel filters by the index: it was asked to be strict.
 			r := newRequest(unix.RTM_GETADDR, 0, ifAddr(f, 0, 0, link))
-			part, err := dump(n, r, decodeAddress)
+			part, err := dumpFamily(n, f, r, decodeAddress)
 			if err != nil && !Absent(ObjectLink, err) && !Unsupported(err) {
 				return err
 			}

@@ -104,7 +104,7 @@ func (n *Namespace) BridgeVLANs(index int) (all []BridgeVLAN, err error) {
 		fixed := make([]byte, 8)
 		fixed[0] = unix.AF_BRIDGE
 		binary.NativeEndian.PutUint32(fixed[4:], uint32(index))
-		parts, err := dump(n, newRequest(unix.RTM_GETVLAN, 0, fixed), decodeVLANs)
+		parts, err := dumpFamily(n, unix.AF_BRIDGE, newRequest(unix.RTM_GETVLAN, 0, fixed), decodeVLANs)
 		if Absent(ObjectLink, err) {
 			return nil
 		}

@@ -50,7 +50,7 @@ func (n *Namespace) tentative(link int, addrs []netip.Addr) (bool, error) {
 	if !slices.ContainsFunc(addrs, netip.Addr.Is6) {
 		return false, nil
 	}
-	all, err := dump(n, newRequest(unix.RTM_GETADDR, 0, ifAddr(unix.AF_INET6, 0, 0, link)), decodeAddress)
+	all, err := dumpFamily(n, unix.AF_INET6, newRequest(unix.RTM_GETADDR, 0, ifAddr(unix.AF_INET6, 0, 0, link)), decodeAddress)
 	if err != nil {
 		return false, err
 	}

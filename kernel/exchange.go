@@ -65,6 +65,23 @@ func dump[T any](n *Namespace, r *request, decode func(b []byte) (T, bool, error
 	}
 }
 
+// dumpFamily is dump, of objects whose message begins with their family. A kernel
+// without the family that is asked for may answer with those of all others.
+func dumpFamily[T any](n *Namespace, family uint8, r *request, decode func(b []byte) (T, bool, error)) ([]T, error) {
+	return dump(n, r, ofFamily(family, decode))
+}
+
+// ofFamily is decode, less what is of another family.
+func ofFamily[T any](family uint8, decode func(b []byte) (T, bool, error)) func(b []byte) (T, bool, error) {
+	return func(b []byte) (T, bool, error) {
+		if len(b) > 0 && b[0] != family {
+			var none T
+			return none, false, nil
+		}
+		return decode(b)
+	}
+}
+
 // socket gives the namespace's socket, with n.mu held.
 func (n *Namespace) socket() (*socket, error) {
 	if n.closed.Load() {

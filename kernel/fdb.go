@@ -58,7 +58,7 @@ func (n *Namespace) DelFDB(e FDBEntry) (bool, error) {
 func (n *Namespace) FDB(link int) (all []FDBEntry, err error) {
 	err = n.call("fdb.list", object(link), func() error {
 		r := newRequest(unix.RTM_GETNEIGH, 0, ndMsg(unix.AF_BRIDGE, link, 0, 0))
-		all, err = dump(n, r, decodeFDB)
+		all, err = dumpFamily(n, unix.AF_BRIDGE, r, decodeFDB)
 		if Absent(ObjectLink, err) {
 			return nil
 		}

@@ -92,7 +92,7 @@ func (n *Namespace) Neighbours(link int) (all []Neighbour, err error) {
 			if link != 0 {
 				r.u32(unix.NDA_IFINDEX, uint32(link))
 			}
-			part, err := dump(n, r, decodeNeighbour)
+			part, err := dumpFamily(n, f, r, decodeNeighbour)
 			if err != nil && !Absent(ObjectLink, err) && !Unsupported(err) {
 				return err
 			}

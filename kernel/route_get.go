@@ -35,7 +35,7 @@ func (n *Namespace) routes(f RouteFilter) ([]Route, error) {
 		if f.Family != 0 && f.Family != fam {
 			continue
 		}
-		part, err := dump(n, f.request(uint8(fam)), decodeRoute)
+		part, err := dumpFamily(n, uint8(fam), f.request(uint8(fam)), decodeRoute)
 		if err != nil && !f.nothing(err) {
 			return nil, err
 		}

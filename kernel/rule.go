@@ -95,7 +95,7 @@ func (n *Namespace) Rules(family int) (all []Rule, err error) {
 			}
 			req := newRequest(unix.RTM_GETRULE, 0, make([]byte, unix.SizeofRtMsg))
 			req.b[unix.SizeofNlMsghdr] = uint8(f)
-			part, err := dump(n, req, decodeIPRule)
+			part, err := dumpFamily(n, uint8(f), req, decodeIPRule)
 			if err != nil && !Unsupported(err) {
 				return err
 			}
