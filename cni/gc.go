@@ -31,6 +31,7 @@ func (c *call) gc(ctx context.Context) error {
 		return err
 	}
 	defer leave()
+	env.Warn = c.warnText
 	valid := c.validSet()
 	force := c.runner.Getenv(forceGC) == "1"
 	var errs []error

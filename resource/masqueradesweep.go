@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 
 	"github.com/fairlead-net/fairlead/kernel"
@@ -12,7 +13,7 @@ import (
 // Sweep removes the rules of a network that are no valid attachment's,
 // whichever suite made them: with force; without, it only names them.
 func (m *Masquerade) Sweep(ctx context.Context, env Env, asked Sweep) (removed, kept []string, err error) {
-	s := sweep{network: asked.Network}
+	s := sweep{network: asked.Network, env: env, asked: m.Backend == BackendIPTables}
 	owners := map[string]bool{}
 	containers := map[string]bool{}
 	for id := range asked.Valid {
@@ -32,7 +33,7 @@ func (m *Masquerade) Sweep(ctx context.Context, env Env, asked Sweep) (removed, 
 		}
 		return sweepName
 	}
-	err = s.run(ctx, env.Host)
+	err = s.run(ctx)
 	return s.removed, s.kept, err
 }
 
@@ -51,12 +52,16 @@ type mark struct {
 }
 
 type sweep struct {
-	network       string
+	network string
+	env     Env
+	// asked: iptables is what the network is to have.
+	asked         bool
 	judge         func(mark) sweepVerdict
 	removed, kept []string
 }
 
-func (s *sweep) run(ctx context.Context, ns *kernel.Namespace) error {
+func (s *sweep) run(ctx context.Context) error {
+	ns := s.env.Host
 	return errors.Join(s.nft(ns), s.iptables(ctx, ns, kernel.NftIPv4), s.iptables(ctx, ns, kernel.NftIPv6))
 }
 
@@ -114,6 +119,12 @@ func (s *sweep) iptables(ctx context.Context, ns *kernel.Namespace, f kernel.Nft
 	}
 	if legacy {
 		chains, err := ns.IPTablesLegacyRules(ctx, f, "nat")
+		if errors.Is(err, exec.ErrNotFound) && !s.asked {
+			// Another's, most likely: a network of nftables has nothing in it, unless
+			// it was one of iptables once. DEL asks the kernel for its own chain.
+			s.env.warn("the %s table of the legacy iptables was not looked through for rules of network %s: %v", natTable(f), s.network, err)
+			chains, err = nil, nil
+		}
 		if err != nil {
 			return err
 		}

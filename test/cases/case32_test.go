@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -95,3 +96,33 @@ func TestCase32NeededParameter(t *testing.T) {
 }
 
 func dualStack() map[string]any { return hostLocal("10.55.0.0/24", "fd00:55::/64") }
+
+// TestCase32LegacyTableWithoutProgram: another's rules can't be read without its
+// program. GC does what it can, and says what it could not.
+func TestCase32LegacyTableWithoutProgram(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, network{config: bridge("ipMasq", true), ifName: "eth0"})
+	s.h.MustRun("iptables-legacy", "-t", "nat", "-N", "FOREIGN")
+	var err error
+	s.h.Do(func() {
+		for _, program := range []string{"xtables-legacy-multi", "xtables-nft-multi"} {
+			err = errors.Join(err, unix.Mount("/dev/null", "/usr/sbin/"+program, "", unix.MS_BIND, ""))
+		}
+	})
+	if err != nil {
+		t.Fatalf("hide iptables: %v", err)
+	}
+	a, stale := s.attach(), s.attach()
+	lives, died := a.MustAdd(t).Address(0), stale.MustAdd(t).Address(0)
+	s.h.DeleteNetns(stale.Netns)
+	o := a.GC(a)
+	if !o.OK() || !strings.Contains(o.Stderr, "legacy iptables") {
+		t.Errorf("GC: %s%s", o.Stdout, o.Stderr)
+	}
+	if rules := s.h.MustRun("nft", "list", "ruleset"); !strings.Contains(rules, lives) || strings.Contains(rules, died) {
+		t.Errorf("%s lives, and %s does not: %s", lives, died, rules)
+	}
+	if o := a.WithConfig("ipMasqBackend", "iptables").GC(a); o.OK() {
+		t.Error("a network of iptables was looked through without iptables")
+	}
+}
