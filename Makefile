@@ -86,9 +86,9 @@ conformance: ## the conformance suite and its table (as root)
 # Suites that call finished binaries find them here: the guest should not build.
 GUEST     = $(CURDIR)/bin/guest
 REFERENCE = $(shell sed -n 's/.*ReferenceVersion = "\(.*\)"/\1/p' test/host/build.go)
-vmtest: export FAIRLEAD_TEST_PLUGINS = $(GUEST)/plugins
-vmtest: export FAIRLEAD_TEST_RECORDER = $(GUEST)/recorder
-vmtest: export FAIRLEAD_TEST_REFERENCE = $(GUEST)/reference-$(REFERENCE)
+vmtest vmtest-ipv4: export FAIRLEAD_TEST_PLUGINS = $(GUEST)/plugins
+vmtest vmtest-ipv4: export FAIRLEAD_TEST_RECORDER = $(GUEST)/recorder
+vmtest vmtest-ipv4: export FAIRLEAD_TEST_REFERENCE = $(GUEST)/reference-$(REFERENCE)
 
 .PHONY: guest
 guest: build
@@ -105,6 +105,11 @@ ifeq ($(ARGS),)
 	go test -tags vmhost -timeout $(TIMEOUT) -run '^TestVM$$' ./test/vm
 endif
 	bin/vm test $(ARGS)
+
+.PHONY: vmtest-ipv4
+vmtest-ipv4: guest ## what needs no IPv6, on a kernel without it, in a virtual machine
+	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/vm ./test/vm
+	FAIRLEAD_VM_APPEND=ipv6.disable=1 bin/vm test -run=Case32 ./kernel ./test/chains
 
 .PHONY: race
 race: ## teardowns raced 200 times, one beside the reference plugins, in the virtual machine

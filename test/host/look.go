@@ -69,13 +69,15 @@ func (h *Host) links(netns string) (Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules6, err := h.look(netns, "", "ip", "-6", "-j", "rule", "show")
-	if err != nil {
-		return nil, err
-	}
-	six, err := decodeLists(rules6)
-	if err != nil {
-		return nil, err
+	six := [][]object{nil}
+	if hasIPv6() {
+		rules6, err := h.look(netns, "", "ip", "-6", "-j", "rule", "show")
+		if err != nil {
+			return nil, err
+		}
+		if six, err = decodeLists(rules6); err != nil {
+			return nil, err
+		}
 	}
 	if len(lists) != 4 || len(six) != 1 {
 		return nil, fmt.Errorf("ip answered %d and %d lists", len(lists), len(six))
@@ -96,6 +98,12 @@ func (h *Host) links(netns string) (Picture, error) {
 		}
 	}
 	return p, nil
+}
+
+// hasIPv6 tells whether the kernel has it at all.
+func hasIPv6() bool {
+	_, err := os.Stat("/proc/sys/net/ipv6")
+	return err == nil
 }
 
 // followsFromAddress is true for a route that the kernel makes for an address,
@@ -245,6 +253,9 @@ func (h *Host) sysctls(netns string) (Picture, error) {
 	read := func() {
 		for _, name := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
 			b, e := os.ReadFile("/proc/sys/" + name)
+			if errors.Is(e, fs.ErrNotExist) && !hasIPv6() {
+				continue
+			}
 			if e != nil {
 				err = e
 				return

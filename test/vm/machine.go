@@ -21,6 +21,7 @@ import (
 // machineConfig says what to boot and how patient to be.
 type machineConfig struct {
 	Kernel   kernel
+	Append   []string      // more kernel parameters
 	Memory   string        // as qemu's -m
 	CPUs     string        // as qemu's -smp
 	BootTime time.Duration // until the guest must be ready
@@ -133,7 +134,7 @@ func qemuArgs(c machineConfig, initramfs, portFD string) []string {
 		"-accel", "tcg,thread=multi", "-cpu", processor, "-smp", c.CPUs, "-m", c.Memory,
 		"-display", "none", "-monitor", "none", "-serial", "stdio", "-no-reboot", "-nodefaults", "-no-user-config",
 		"-kernel", c.Kernel.Image, "-initrd", initramfs,
-		"-append", strings.Join(kernelParameters(), " "),
+		"-append", strings.Join(append(kernelParameters(), c.Append...), " "),
 		"-device", "virtio-serial-pci", "-chardev", "socket,id=port,fd=" + portFD,
 		"-device", "virtserialport,chardev=port,name=" + portName,
 		"-nic", "user,model=virtio,restrict=on",
@@ -355,5 +356,5 @@ func defaultMachine(ctx context.Context, getenv func(string) string) (machineCon
 	if err != nil {
 		return machineConfig{}, err
 	}
-	return machineConfig{Kernel: k, Memory: "2048", CPUs: strconv.Itoa(min(max(runtime.NumCPU(), 2), 4)), BootTime: 3 * time.Minute, HangTime: 2 * time.Minute}, nil
+	return machineConfig{Kernel: k, Append: strings.Fields(getenv("FAIRLEAD_VM_APPEND")), Memory: "2048", CPUs: strconv.Itoa(min(max(runtime.NumCPU(), 2), 4)), BootTime: 3 * time.Minute, HangTime: 2 * time.Minute}, nil
 }

@@ -29,6 +29,7 @@ through. test runs the integration tests there (see test/vm/README.md).
 
 environment:
   FAIRLEAD_VM_KERNEL  kernel image, unpacked package, .deb file, or Debian package (linux-image-amd64)
+  FAIRLEAD_VM_APPEND  more kernel parameters, with spaces between (ipv6.disable=1)
   FAIRLEAD_VM_CACHE   where kernels are kept (~/.cache/fairlead/vm)
 `
 
