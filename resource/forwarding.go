@@ -35,7 +35,7 @@ func Forwarding(ipv6 bool, links ...string) []Resource {
 func keepRA(ns *kernel.Namespace) error {
 	links, err := linksByRA(ns)
 	for _, l := range links {
-		if err := ns.SetSysctl(linkParameter(l, "accept_ra"), "2"); err != nil && !kernel.Absent(kernel.ObjectSysctl, err) {
+		if err := ns.SetSysctl(ipv6Parameter(l, "accept_ra"), "2"); err != nil && !kernel.Absent(kernel.ObjectSysctl, err) {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func linksByRA(ns *kernel.Namespace) ([]string, error) {
 		if !ok {
 			continue
 		}
-		accept, _, err := ns.Sysctl(linkParameter(link.Name, "accept_ra"))
+		accept, _, err := ns.Sysctl(ipv6Parameter(link.Name, "accept_ra"))
 		if err != nil {
 			return nil, err
 		}

@@ -49,8 +49,8 @@ func node(t *testing.T, env Env, uplinks map[string]string) {
 	t.Helper()
 	for name, accept := range uplinks {
 		noError(t, env.Host.AddLink(kernel.LinkSpec{Name: name, Kind: kernel.VethKind{Peer: kernel.LinkSpec{Name: name + "x"}}, Up: true}))
-		noError(t, env.Host.SetSysctl(linkParameter(name, "accept_ra"), accept))
-		noError(t, env.Host.SetSysctl(linkParameter(name, "disable_ipv6"), "0"))
+		noError(t, env.Host.SetSysctl(ipv6Parameter(name, "accept_ra"), accept))
+		noError(t, env.Host.SetSysctl(ipv6Parameter(name, "disable_ipv6"), "0"))
 		link, _, err := env.Host.Link(name)
 		noError(t, err)
 		noError(t, env.Host.AddRouteBeside(kernel.Route{
@@ -81,14 +81,14 @@ func TestCase31ForwardingKeepsAdvertisedRoutes(t *testing.T) {
 	want := map[string]string{"kernel": "2", "userland": "0", "both": "2", "quiet": "1", "autoconf": "2"}
 	made(t, env, Forwarding(true, "lo")...)
 	for name, accept := range want {
-		if v, _, err := env.Host.Sysctl(linkParameter(name, "accept_ra")); v != accept || err != nil {
+		if v, _, err := env.Host.Sysctl(ipv6Parameter(name, "accept_ra")); v != accept || err != nil {
 			t.Errorf("accept_ra of %s is %q, %v, want %s", name, v, err, accept)
 		}
 	}
 	// It forwards already: what was decided since is left alone.
-	noError(t, env.Host.SetSysctl(linkParameter("kernel", "accept_ra"), "1"))
+	noError(t, env.Host.SetSysctl(ipv6Parameter("kernel", "accept_ra"), "1"))
 	made(t, env, Forwarding(true, "lo")...)
-	if v, _, err := env.Host.Sysctl(linkParameter("kernel", "accept_ra")); v != "1" || err != nil {
+	if v, _, err := env.Host.Sysctl(ipv6Parameter("kernel", "accept_ra")); v != "1" || err != nil {
 		t.Errorf("accept_ra was set anew: %q, %v", v, err)
 	}
 }
@@ -106,7 +106,7 @@ func TestForwardingEveryCallFails(t *testing.T) {
 			t.Errorf("call %d failed, and Create says %v", n, err)
 		}
 		on := observe(t, env, f).Is == engine.IsPresent
-		accept, _, err := env.Host.Sysctl(linkParameter("kernel", "accept_ra"))
+		accept, _, err := env.Host.Sysctl(ipv6Parameter("kernel", "accept_ra"))
 		noError(t, err)
 		if on && accept != "2" {
 			t.Errorf("after call %d had failed, the host forwards, and accept_ra is %s", n, accept)

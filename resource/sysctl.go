@@ -186,7 +186,7 @@ func writeSysctl(ns *kernel.Namespace, name, value string) error {
 
 // acceptNoRA keeps the host from taking routes from what is on the link.
 func acceptNoRA(env Env, ns *kernel.Namespace, link string) error {
-	err := writeSysctl(ns, linkParameter(link, "accept_ra"), "0")
+	err := writeSysctl(ns, ipv6Parameter(link, "accept_ra"), "0")
 	if kernel.Absent(kernel.ObjectSysctl, err) {
 		return nil // a kernel without IPv6
 	}
@@ -202,15 +202,15 @@ func acceptNoRA(env Env, ns *kernel.Namespace, link string) error {
 
 // acceptsRA tells whether the kernel heeds router advertisements on the link.
 func acceptsRA(ns *kernel.Namespace, link string) (bool, error) {
-	accept, ok, err := ns.Sysctl(linkParameter(link, "accept_ra"))
+	accept, ok, err := ns.Sysctl(ipv6Parameter(link, "accept_ra"))
 	if err != nil || !ok || accept == "0" {
 		return false, err
 	}
-	forwarding, ok, err := ns.Sysctl(linkParameter(link, "forwarding"))
+	forwarding, ok, err := ns.Sysctl(ipv6Parameter(link, "forwarding"))
 	return ok && (accept == "2" || forwarding == "0"), err
 }
 
-// linkParameter is the path of an IPv6 parameter of a link.
-func linkParameter(link, name string) string {
+// ipv6Parameter is the path of an IPv6 parameter of a link.
+func ipv6Parameter(link, name string) string {
 	return LinkSysctl{Family: "ipv6", Name: name}.path(link)
 }
