@@ -196,17 +196,32 @@ func (p PortRange) encode(e *encoder, t uint16) {
 	e.end(at)
 }
 
-// String is short, for messages.
+// String is how ip-rule writes it, without what is rare.
 func (r Rule) String() string {
 	s := fmt.Sprintf("%d:", r.Priority)
+	if r.Invert {
+		s += " not"
+	}
 	if r.From.IsValid() {
 		s += " from " + r.From.String()
 	}
 	if r.To.IsValid() {
 		s += " to " + r.To.String()
 	}
+	if r.Mark != 0 || r.Mask != 0 {
+		s += fmt.Sprintf(" fwmark %#x/%#x", r.Mark, r.Mask)
+	}
 	if r.InLink != "" {
 		s += " iif " + r.InLink
+	}
+	if r.OutLink != "" {
+		s += " oif " + r.OutLink
+	}
+	switch {
+	case r.L3MDev:
+		return s + " l3mdev"
+	case r.Action == RuleGoto:
+		return s + fmt.Sprintf(" goto %d", r.Goto)
 	}
 	return s + fmt.Sprintf(" table %d", r.Table)
 }

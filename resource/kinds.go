@@ -37,6 +37,7 @@ func Kinds() map[string]func() Resource {
 		func() Resource { return &VRF{} },
 		func() Resource { return &VRFMember{} },
 		func() Resource { return &VRFRoute{} },
+		func() Resource { return &VRFRules{} },
 	} {
 		all[blank().Kind()] = blank
 	}

@@ -111,7 +111,7 @@ func (s *statement) Link(facts cni.Facts) ([]resource.Resource, error) {
 	}
 	vrf := s.vrf()
 	vrf.Table = table
-	list := []resource.Resource{vrf}
+	list := []resource.Resource{vrf, &resource.VRFRules{Side: resource.Host, VRF: vrf.Name}}
 	if s.conf.srv6 != nil {
 		list = append(list, resource.StrictVRFs())
 	}

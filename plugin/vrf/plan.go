@@ -32,7 +32,7 @@ func (s *statement) Facts() []cni.Fact {
 	return []cni.Fact{resource.VRFTable{VRF: s.conf.VRFName, Table: s.conf.Table}}
 }
 
-// Link is the VRF, and that the interface is in it.
+// Link is the VRF, what leads to its table, and that the interface is in it.
 func (s *statement) Link(facts cni.Facts) ([]resource.Resource, error) {
 	if s.conf.VRFName == "" {
 		return nil, nil
@@ -46,6 +46,7 @@ func (s *statement) Link(facts cni.Facts) ([]resource.Resource, error) {
 	id := s.Req.ID()
 	return []resource.Resource{
 		&resource.VRF{Name: s.conf.VRFName, Table: table},
+		&resource.VRFRules{Side: resource.Container, VRF: s.conf.VRFName},
 		&resource.VRFMember{
 			On:  resource.On{Side: resource.Container, Link: id.IfName, In: resource.Sandbox},
 			VRF: s.conf.VRFName, Owner: id.Owner(), Table: table,

@@ -49,7 +49,7 @@ func TestConfig(t *testing.T) {
 		req := plantest.Request([]byte(`{"cniVersion": "1.0.0", "name": "net", "type": "vrf", ` + c.keys + `}`))
 		list, err := cni.Plan(Plugin(), req, plantest.Facts(), cni.Known[*current.Result]{})
 		switch {
-		case c.code == 0 && (err != nil || len(list) != 2):
+		case c.code == 0 && (err != nil || len(list) != 3):
 			t.Errorf("%s: %v, %v", name, list, err)
 		case c.code != 0 && err == nil:
 			t.Errorf("%s: accepted", name)
