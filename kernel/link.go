@@ -24,6 +24,7 @@ type Link struct {
 	Promiscuity   int // how many want it promiscuous
 	Alias         string
 	AltNames      []string
+	Group         uint32 // IFLA_GROUP: a number that rules can ask for; 0 where none was given
 	Master        int    // index of the bridge, bond or VRF that it is a member of
 	MasterKind    string // kind of that, for a member: "bridge"
 	Parent        int    // IFLA_LINK: lower device, or a veth's peer; in the namespace ParentNetnsID if that is set
@@ -83,6 +84,7 @@ type LinkSpec struct {
 	MTU    int // bytes
 	TxQLen *int
 	MAC    net.HardwareAddr
+	Group  uint32
 	Master int
 	Parent int // index of the lower device
 	// ParentNetns is where Parent is; nil: where the call is made.
@@ -105,7 +107,8 @@ type LinkChange struct {
 	MTU      *int
 	MAC      net.HardwareAddr
 	Alias    *string // "" takes it away
-	Master   *int    // 0 takes it out
+	Group    *uint32
+	Master   *int // 0 takes it out
 	TxQLen   *int
 	Promisc  *bool
 	AllMulti *bool

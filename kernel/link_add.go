@@ -37,6 +37,9 @@ func (n *Namespace) newLink(s LinkSpec) error {
 	if err := n.encodeParent(&r.encoder, s); err != nil {
 		return err
 	}
+	if s.Group != 0 {
+		r.u32(unix.IFLA_GROUP, s.Group)
+	}
 	if s.Master != 0 {
 		r.u32(unix.IFLA_MASTER, uint32(s.Master))
 	}

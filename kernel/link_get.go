@@ -129,6 +129,8 @@ func (l *Link) attr(t uint16, v []byte) error {
 		l.Promiscuity = getI32(v)
 	case unix.IFLA_IFALIAS:
 		l.Alias = text(v)
+	case unix.IFLA_GROUP:
+		l.Group = getU32(v)
 	case unix.IFLA_MASTER:
 		l.Master = getI32(v)
 	case unix.IFLA_LINK:

@@ -27,6 +27,9 @@ func (n *Namespace) setLink(index int, c LinkChange) error {
 	if c.Alias != nil {
 		r.bytes(unix.IFLA_IFALIAS, []byte(*c.Alias))
 	}
+	if c.Group != nil {
+		r.u32(unix.IFLA_GROUP, *c.Group)
+	}
 	if c.Master != nil {
 		r.u32(unix.IFLA_MASTER, uint32(*c.Master))
 	}

@@ -127,12 +127,16 @@ const (
 	NftJump
 	NftGoto
 	NftMasquerade
+	NftZoneOfIn  // connection tracking's zone is that of the link it came by, in Map
+	NftZoneOfOut // likewise, of the link that it leaves by
 )
 
-// NftAction is what a rule does, and to which chain it goes.
+// NftAction is what a rule does, to which chain it goes, and by which map of
+// zones (NftZonesID).
 type NftAction struct {
 	Verb  NftVerb
 	Chain string
+	Map   string
 }
 
 // NftWithin is the condition that an address is in p.

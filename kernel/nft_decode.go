@@ -157,6 +157,7 @@ type loaded struct {
 	offset, size uint32
 	isMeta       bool
 	mask         []byte
+	zones        string // the map of zones in which it was looked up
 }
 
 func (d *ruleDecoder) step(v []byte) error {
@@ -199,6 +200,10 @@ func (d *ruleDecoder) known(name string, a map[uint16][]byte) bool {
 		return d.compare(a)
 	case "immediate":
 		return d.immediate(a)
+	case "lookup":
+		return d.lookup(a)
+	case "ct":
+		return d.zone(a)
 	case "masq":
 		d.rule.Action.Verb = NftMasquerade
 		return len(a) == 0
@@ -243,7 +248,7 @@ func (d *ruleDecoder) payload(a map[uint16][]byte) bool {
 func (d *ruleDecoder) bitwise(a map[uint16][]byte) bool {
 	mask, xor := dataValue(a[unix.NFTA_BITWISE_MASK]), dataValue(a[unix.NFTA_BITWISE_XOR])
 	switch {
-	case d.load == nil || d.load.mask != nil || len(mask) == 0,
+	case d.load == nil || d.load.mask != nil || d.load.zones != "" || len(mask) == 0,
 		getBE32(a[unix.NFTA_BITWISE_SREG]) != unix.NFT_REG_1,
 		getBE32(a[unix.NFTA_BITWISE_DREG]) != unix.NFT_REG_1,
 		getBE32(a[nftaBitwiseOp]) != 0,
@@ -272,7 +277,7 @@ func (d *ruleDecoder) compare(a map[uint16][]byte) bool {
 	load := d.load
 	d.load = nil
 	op, value := getBE32(a[unix.NFTA_CMP_OP]), dataValue(a[unix.NFTA_CMP_DATA])
-	if load == nil || getBE32(a[unix.NFTA_CMP_SREG]) != unix.NFT_REG_1 ||
+	if load == nil || load.zones != "" || getBE32(a[unix.NFTA_CMP_SREG]) != unix.NFT_REG_1 ||
 		op != unix.NFT_CMP_EQ && op != unix.NFT_CMP_NEQ {
 		return false
 	}

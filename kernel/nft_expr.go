@@ -199,6 +199,10 @@ func (e *encoder) action(a NftAction) error {
 		e.exprVerdict(unix.NFT_GOTO, a.Chain)
 	case NftMasquerade:
 		e.expr("masq", func() {})
+	case NftZoneOfIn:
+		e.exprZone(unix.NFT_META_IIFGROUP, a.Map)
+	case NftZoneOfOut:
+		e.exprZone(unix.NFT_META_OIFGROUP, a.Map)
 	default:
 		return fmt.Errorf("no such action: %d", a.Verb)
 	}

@@ -95,6 +95,9 @@ func (d *drift) member(ns *kernel.Namespace, link kernel.Link, bridge, vrf strin
 	}
 	master, ok, err := ns.Link(above)
 	if err != nil || ok && link.Master == master.Index {
+		if ok && vrf != "" && zoneOf(master.Group) != 0 && link.Group != master.Group {
+			d.add("%s is not in the zone of VRF %s", link.Name, vrf)
+		}
 		return err
 	}
 	if bridge != "" {

@@ -119,6 +119,9 @@ func (t *Tap) Create(_ context.Context, env Env) error {
 			return err
 		}
 		change.Master = &master.Index
+		if t.VRF != "" && zoneOf(master.Group) != 0 {
+			change.Group = &master.Group
+		}
 	}
 	err = ns.AddTap(kernel.TapSpec{
 		Name: t.Name, Owner: t.User, Group: t.Group, MultiQueue: t.MultiQueue, SELinux: t.SELinux,

@@ -28,6 +28,7 @@ func RemoveUnused(ctx context.Context, env Env, e *engine.Engine[Env], uppers Up
 	add(RemoveUnusedBridges(ctx, env, uppers, func(string) bool { return true }))
 	add(RemoveLostGateways(env, uppers))
 	add(RemoveUnusedVRFs(ctx, env, e))
+	add(RemoveUnusedZones(env))
 	add(RemoveUnusedTables(ctx, env))
 	return all, errors.Join(errs...)
 }

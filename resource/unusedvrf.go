@@ -23,7 +23,7 @@ func RemoveUnusedVRFs(ctx context.Context, env Env, e *engine.Engine[Env]) (Unus
 		if !marked || attachment.VRFOfVPC(vpc) != l.Name {
 			continue
 		}
-		err := e.RemovePlan(ctx, env, engine.Scope{}, []Resource{&VRF{Name: l.Name, VPC: vpc}})
+		err := e.RemovePlan(ctx, env, engine.Scope{}, []Resource{&VRF{Name: l.Name, VPC: vpc}, &VPCZone{VRF: l.Name, VPC: vpc}})
 		var why string
 		if err == nil {
 			why, err = occupant(env.Host, l)

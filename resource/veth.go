@@ -147,6 +147,9 @@ func (v *Veth) spec(env Env) (kernel.LinkSpec, error) {
 			return spec, err
 		}
 		spec.Master = master.Index
+		if v.VRF != "" && zoneOf(master.Group) != 0 {
+			spec.Group = master.Group
+		}
 	}
 	spec.Kind = kernel.VethKind{Peer: peer}
 	return spec, nil

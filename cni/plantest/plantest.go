@@ -29,6 +29,7 @@ func Facts() cni.Facts {
 		"master":      json.RawMessage(`{"name": "ens5", "mtu": 1500}`),
 		"host-device": json.RawMessage(`{"name": "ens5", "index": 4}`),
 		"vrf-table":   json.RawMessage(`7`),
+		"vpc-zone":    json.RawMessage(`20007`),
 	})
 }
 

@@ -65,12 +65,12 @@ func (s *statement) on() resource.On {
 	return s.veth().HostEnd()
 }
 
-// Facts: the VPC's table, and how the host sends to other nodes.
+// Facts: the VPC's table and its zone, and how the host sends to other nodes.
 func (s *statement) Facts() []cni.Fact {
 	c := s.conf
 	facts := []cni.Fact{resource.VRFTable{
 		VRF: s.vrf().Name, VPC: c.VPC, Table: c.Table, First: c.Tables.First, Last: c.Tables.Last,
-	}}
+	}, resource.FindVPCZone{VPC: c.VPC, VRF: s.vrf().Name}}
 	if c.srv6 != nil && len(c.srv6.remotes) > 0 {
 		facts = append(facts, resource.FindWay{To: c.srv6.remotes[0].segment})
 	}
@@ -111,7 +111,11 @@ func (s *statement) Link(facts cni.Facts) ([]resource.Resource, error) {
 	}
 	vrf := s.vrf()
 	vrf.Table = table
-	list := []resource.Resource{vrf, &resource.VRFRules{Side: resource.Host, VRF: vrf.Name}}
+	zone := &resource.VPCZone{VPC: vrf.VPC, VRF: vrf.Name}
+	if _, err := facts.Get(resource.VPCZoneName, &zone.Zone); err != nil {
+		return nil, err
+	}
+	list := []resource.Resource{vrf, &resource.VRFRules{Side: resource.Host, VRF: vrf.Name}, zone}
 	if s.conf.srv6 != nil {
 		list = append(list, resource.StrictVRFs())
 	}
