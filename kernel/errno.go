@@ -46,7 +46,8 @@ func absence(k Object) []unix.Errno {
 		// ENOENT: IPv6's word for a default route that is not there.
 		return []unix.Errno{unix.ESRCH, unix.ENOENT}
 	case ObjectWay:
-		return []unix.Errno{unix.ENETUNREACH, unix.EHOSTUNREACH}
+		// EACCES and EINVAL: a route of type prohibit, or blackhole.
+		return []unix.Errno{unix.ENETUNREACH, unix.EHOSTUNREACH, unix.EACCES, unix.EINVAL}
 	case ObjectNamespace, ObjectFile:
 		// ENOTDIR: the path goes on below what is no directory.
 		return []unix.Errno{unix.ENOENT, unix.ENOTDIR}

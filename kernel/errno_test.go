@@ -30,7 +30,7 @@ func TestErrnoTable(t *testing.T) {
 		ObjectAddress:    {"EADDRNOTAVAIL", "ENXIO"},
 		ObjectRoute:      {"ESRCH", "ENOENT"},
 		ObjectRouteTable: {"ENOENT"},
-		ObjectWay:        {"ENETUNREACH", "EHOSTUNREACH"},
+		ObjectWay:        {"ENETUNREACH", "EHOSTUNREACH", "EACCES", "EINVAL"},
 		ObjectRule:       {"ENOENT"},
 		ObjectNeighbour:  {"ENOENT"},
 		ObjectBridgeVLAN: {"ENOENT"},

@@ -34,6 +34,7 @@ func Kinds() map[string]func() Resource {
 		func() Resource { return &TapClaim{} },
 		func() Resource { return &Veth{} },
 		func() Resource { return &VLANGateway{} },
+		func() Resource { return &VPCAddresses{} },
 		func() Resource { return &VPCZone{} },
 		func() Resource { return &VRF{} },
 		func() Resource { return &VRFMember{} },

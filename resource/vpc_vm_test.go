@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -69,16 +70,38 @@ func TestVPCIsClosed(t *testing.T) {
 	if l.Alias != "fairlead:vpc blue" || !l.Up {
 		t.Errorf("%+v", l)
 	}
-	for _, wall := range v.walls() {
-		ok, err := env.Host.DelRoute(wall)
-		if !ok || err != nil {
+	noError(t, env.Host.AddLink(kernel.LinkSpec{Name: "uplink", Kind: kernel.DummyKind{}, Up: true}))
+	uplink := link(t, env.Host, "uplink").Index
+	// out tells whether a packet to an address finds a way.
+	out := func(destination string, in ...string) bool {
+		t.Helper()
+		var err error
+		noError(t, env.Host.Do(func() error {
+			err = exec.Command("ip", append([]string{"route", "get", destination}, in...)...).Run()
+			return nil
+		}))
+		return err == nil
+	}
+	for anywhere, destination := range map[string]string{"0.0.0.0/0": "198.51.100.1", "::/0": "2001:db8:ffff::1"} {
+		dst := netip.MustParsePrefix(anywhere)
+		noError(t, env.Host.AddRoute(kernel.Route{Dst: dst, Link: uplink}))
+		if !out(destination) || out(destination, "vrf", v.Name) {
+			t.Errorf("to %s: the host's way %v, the VPC's %v", destination, out(destination), out(destination, "vrf", v.Name))
+		}
+		if ok, err := env.Host.DelRoute(kernel.Route{Dst: dst, Table: 5000, Type: kernel.RouteUnreachable}); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if state := observe(t, env, v); state.Is != engine.IsDrifted || !strings.Contains(state.Detail, "open") {
+		if !out(destination, "vrf", v.Name) {
+			t.Errorf("to %s: it is closed by something else", destination)
+		}
+		if state := observe(t, env, v); state.Is != engine.IsDrifted || !strings.Contains(state.Detail, "open") || !strings.Contains(state.Detail, anywhere) {
 			t.Errorf("%+v", state)
 		}
 		made(t, env, testVPC()) // the next ADD closes it again
 		wantState(t, env, v, engine.IsPresent)
+		if out(destination, "vrf", v.Name) {
+			t.Errorf("to %s: still open", destination)
+		}
 	}
 	if err := (&VRF{Name: v.Name, VPC: "green", Table: 5000}).Create(ctx, env); !engine.IsConflict(err) {
 		t.Errorf("another VPC's: %v", err)

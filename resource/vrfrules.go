@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -96,22 +97,18 @@ func (v *VRFRules) Ready(_ context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, s := range seen {
-		if err := s.obstacle(); err != nil {
-			return err
+		err := s.obstacle()
+		if err == nil && !s.works() {
+			var vrfs []kernel.Link
+			if vrfs, err = env.Host.LinksOfKind("vrf"); err == nil && len(vrfs) > 0 {
+				err = fmt.Errorf("%s, though there are VRFs (ip %srule add pref %d l3mdev)", s.fault(), s.option(), vrfRulePriority)
+			}
 		}
-		if s.works() {
-			continue
-		}
-		vrfs, err := env.Host.LinksOfKind("vrf")
-		if err != nil {
-			return err
-		}
-		if len(vrfs) > 0 {
-			return fmt.Errorf("%s, though there are VRFs (ip %srule add pref %d l3mdev)", s.fault(), s.option(), vrfRulePriority)
-		}
+		errs = append(errs, err)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // vrfRulesSeen is what a look at the rules of a family told.

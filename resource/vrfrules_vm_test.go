@@ -160,3 +160,20 @@ func TestVRFRulesThatCannotBeFoundOut(t *testing.T) {
 		}
 	}
 }
+
+// TestAddressOfTheNodeBehindTheVRFs: where local addresses are looked for after
+// VRFs, the host does not answer for a pod.
+func TestAddressOfTheNodeBehindTheVRFs(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	ns := env.Host
+	lo := link(t, ns, "lo")
+	noError(t, setUp(ns, lo, true))
+	noError(t, ns.AddLink(kernel.LinkSpec{Name: "vpc-blue", Kind: kernel.VRFKind{Table: 5000}}))
+	noError(t, ns.AddAddress(kernel.Address{Link: lo.Index, Prefix: netip.MustParsePrefix("10.1.0.3/32")}))
+	noError(t, ns.AddRule(kernel.Rule{Family: unix.AF_INET, Priority: 32765, Table: 255}))
+	if ok, err := ns.DelRule(kernel.Rule{Family: unix.AF_INET, Table: 255}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	made(t, env, hostRules(), ownAddresses("10.1.0.3"))
+}

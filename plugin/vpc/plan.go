@@ -139,10 +139,17 @@ func (s *statement) Network(facts cni.Facts, ipam cni.Known[*current.Result]) ([
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.beyond(facts, ipam)
+	beyond, err := s.beyond(facts, ipam)
 	if err != nil {
 		return nil, err
 	}
+	own := &resource.VPCAddresses{On: s.on()}
+	if result, known := ipam.Get(); known {
+		for _, ip := range result.IPs {
+			own.Addresses = append(own.Addresses, cni.Gateway(ip.Address.IP))
+		}
+	}
+	list := append([]resource.Resource{own}, beyond...)
 	link := cni.Routed{
 		Guest: s.veth().Guest(), Host: s.on(), VRF: s.vrf().Name, Leases: s.Lease(), Table: table,
 		Over: s.conf.VPC + "/" + s.conf.Attachment, Announce: true,

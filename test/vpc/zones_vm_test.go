@@ -13,7 +13,9 @@ import (
 	"github.com/fairlead-net/fairlead/test/host"
 )
 
-// states counts, on a host, what connection tracking takes packets for.
+// states counts, on a host, what connection tracking takes packets for. That the
+// kernel does not track what it wraps, so that an answer from another node is
+// new, has nothing to do with zones.
 const states = `table inet states {
 	counter mixed { }
 	counter torn { }
@@ -21,7 +23,8 @@ const states = `table inet states {
 	chain prerouting {
 		type filter hook prerouting priority mangle
 		udp dport 4001 ct state established counter name mixed
-		udp sport 4001 ct state new counter name torn
+		ip saddr 10.1.1.0/24 udp sport 4001 ct state new counter name torn
+		ip6 saddr fd00:1:1::/64 udp sport 4001 ct state new counter name torn
 		udp sport 4001 ct state established counter name replies
 	}
 }
