@@ -86,7 +86,11 @@ func udp(h *host.Host, netns string, ip netip.Addr, port int) (s int, err error)
 			return
 		}
 		wait := unix.NsecToTimeval(int64(10 * time.Second))
-		if err = unix.SetsockoptTimeval(s, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err == nil {
+		if err = unix.SetsockoptTimeval(s, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
+			return
+		}
+		// A child that is being started may hold the last one for a moment.
+		if err = unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err == nil {
 			err = unix.Bind(s, udpAddress(any, port))
 		}
 	})
