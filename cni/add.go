@@ -75,7 +75,7 @@ func (c *call) prepare() (Statement, error) {
 func (c *call) header(scope engine.Scope) engine.Header {
 	return engine.Header{
 		ID: c.req.ID(), Plugin: c.plugin.Name, Hash: c.hash,
-		Scope: scope.ID, Netns: c.req.Netns,
+		Scope: scope.ID, Netns: c.req.Netns, Place: c.place(),
 	}
 }
 

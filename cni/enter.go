@@ -25,7 +25,8 @@ func scopeOf(env resource.Env) (engine.Scope, error) {
 
 // enter opens the places that a journal entry acted in. A namespace of an
 // earlier boot, one whose path leads nowhere and one whose path leads to
-// another cookie are gone: facts. The path of the request at hand is tried too:
+// another cookie are gone: facts, where the path is what it was at ADD, or the
+// call's word stands for it. The path of the request at hand is tried too:
 // runtimes name one namespace by several paths. Where one of them can't be
 // opened, what is on the host can be removed all the same.
 func (c *call) enter(_ context.Context, h engine.Header) (resource.Env, engine.Scope, func(), error) {
@@ -37,10 +38,11 @@ func (c *call) enter(_ context.Context, h engine.Header) (resource.Env, engine.S
 		return env, scope, leave, err
 	}
 	paths := []string{h.Netns}
-	if h.ID == c.req.ID() && c.req.Netns != h.Netns {
+	if c.concerns(h) && c.req.Netns != h.Netns {
 		paths = append(paths, c.req.Netns)
 	}
-	if c.engine.Journal == nil || h.Boot != c.engine.Journal.Boot {
+	earlier := c.engine.Journal == nil || h.Boot != c.engine.Journal.Boot
+	if earlier {
 		paths = []string{""}
 	}
 	var env resource.Env
@@ -65,6 +67,9 @@ func (c *call) enter(_ context.Context, h engine.Header) (resource.Env, engine.S
 			leave()
 			return resource.Env{}, engine.Scope{}, func() {}, unknown
 		}
+	}
+	if unknown == nil && !earlier {
+		unknown = c.unproven(h)
 	}
 	env.Container, env.Unknown = nil, unknown
 	env.Recorded, env.Warn = true, c.warnText

@@ -33,17 +33,17 @@ func (c *call) gc(ctx context.Context) error {
 	defer leave()
 	env.Warn = c.warnText
 	valid := c.validSet()
-	force := c.runner.Getenv(forceGC) == "1"
+	c.forced = c.runner.Getenv(forceGC) == "1"
 	var errs []error
 	if c.engine.Journal != nil {
-		errs = append(errs, c.sweepJournal(ctx, valid, force))
+		errs = append(errs, c.sweepJournal(ctx, valid))
 	}
 	if prepErr != nil {
 		// The journal knows what it has to remove, whatever the configuration
 		// has become.
 		return errors.Join(append(errs, prepErr)...)
 	}
-	errs = append(errs, c.sweepKinds(ctx, env, st, valid, force)...)
+	errs = append(errs, c.sweepKinds(ctx, env, st, valid)...)
 	edit := func(config []byte) ([]byte, error) { return withValid(config, valid) }
 	return errors.Join(append(errs, c.forward(ctx, st, GC, edit)...)...)
 }
@@ -76,18 +76,18 @@ func (c *call) validSet() map[attachment.ID]bool {
 
 // sweepJournal removes what the journal knows to be stale, and adds what it
 // spares to the valid set.
-func (c *call) sweepJournal(ctx context.Context, valid map[attachment.ID]bool, force bool) error {
+func (c *call) sweepJournal(ctx context.Context, valid map[attachment.ID]bool) error {
 	match := func(h engine.Header) bool { return h.ID.Network == c.req.Conf.Name && h.Plugin == c.plugin.Name }
-	swept, err := c.engine.Sweep(ctx, match, func(h engine.Header) bool { return valid[h.ID] }, force)
+	swept, err := c.engine.Sweep(ctx, match, func(h engine.Header) bool { return valid[h.ID] }, c.forced)
 	for _, h := range swept.Kept {
 		valid[h.ID] = true
-		c.warn("GC keeps %s: not among the valid attachments, but its namespace lives, or may", h.ID)
+		c.warn("GC keeps %s: not among the valid attachments, but %s", h.ID, c.whyKept(h))
 	}
 	for _, h := range swept.Busy {
 		valid[h.ID] = true
 		c.warn("GC passes over %s: a call is at work on it", h.ID)
 	}
-	if force {
+	if c.forced {
 		// Not all has gone that the operator wanted gone.
 		return errors.Join(append(swept.Unread, err)...)
 	}
@@ -97,15 +97,23 @@ func (c *call) sweepJournal(ctx context.Context, valid map[attachment.ID]bool, f
 	return err
 }
 
+// whyKept is for people.
+func (c *call) whyKept(h engine.Header) string {
+	if _, err := Gone(c.engine.Journal, h); err != nil {
+		return fmt.Sprintf("it may live: %v", err)
+	}
+	return "its namespace lives"
+}
+
 // sweepKinds lets the kinds find what the journal does not know. Nobody can say
 // of such a thing whether its namespace lives, so without force only what a
 // kind itself knows to be dead (a lease of an earlier boot) goes.
-func (c *call) sweepKinds(ctx context.Context, env resource.Env, st Statement, valid map[attachment.ID]bool, force bool) []error {
+func (c *call) sweepKinds(ctx context.Context, env resource.Env, st Statement, valid map[attachment.ID]bool) []error {
 	list, err := c.plan(st, Facts{}, Known[*current.Result]{})
 	if err != nil {
 		return []error{err}
 	}
-	asked := resource.Sweep{Network: c.req.Conf.Name, Valid: valid, Force: force}
+	asked := resource.Sweep{Network: c.req.Conf.Name, Valid: valid, Force: c.forced}
 	var errs []error
 	for _, r := range list {
 		sweeper, ok := r.(resource.Sweeper)

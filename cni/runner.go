@@ -184,6 +184,9 @@ type call struct {
 	// found and opened serves this one too.
 	from   *call
 	opened *opened
+	// forced is a GC for which an operator takes the word that what is not valid
+	// may go.
+	forced bool
 }
 
 // opened are the namespaces that a call has open to its end.

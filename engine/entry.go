@@ -37,6 +37,11 @@ type Header struct {
 	Boot  string `json:"boot"`
 	Scope string `json:"scope,omitempty"`
 	Netns string `json:"netns,omitempty"`
+	// Place is where Netns means what it did at ADD: elsewhere it proves nothing
+	// that it leads nowhere. It is "" where Netns is another thing to each
+	// process, where Place could not be found out, and in entries of earlier
+	// versions.
+	Place string `json:"place,omitempty"`
 	// Created is for people; nothing is decided by it.
 	Created time.Time `json:"created"`
 }

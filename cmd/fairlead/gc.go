@@ -11,6 +11,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-net/fairlead/attachment"
 	"github.com/fairlead-net/fairlead/cmd/usage"
 	"github.com/fairlead-net/fairlead/cni"
 	"github.com/fairlead-net/fairlead/engine"
@@ -79,24 +80,57 @@ func collect(ctx context.Context, f *runtimeFlags, out io.Writer, conflist strin
 	return c.run(ctx)
 }
 
-// living adds what libcni's cache knows of the network and whose namespace lives,
-// or may live: libcni's GC would call DEL for each that is not valid (rule 15).
+// living adds what libcni's cache knows of the network, but for what is known to
+// be gone: libcni's GC would call DEL for each that is not valid (rule 15). The
+// cache does not say where it saw a path, nor in which boot: the journal does.
 func (s *session) living(set []types.GCAttachment) ([]types.GCAttachment, error) {
 	cached, err := s.cni.GetCachedAttachments("")
 	if err != nil {
 		return nil, fmt.Errorf("read the cached attachments: %w", err)
 	}
+	j, err := journal()
+	if err != nil {
+		return nil, err
+	}
 	for _, a := range cached {
 		if a.Network != s.list.Name {
 			continue
 		}
-		_, absence, leave, err := resource.Open(a.NetNS)
-		leave()
-		if err != nil || absence == "" {
-			set = append(set, types.GCAttachment{ContainerID: a.ContainerID, IfName: a.IfName})
+		gone, unknown := cachedGone(j, a)
+		if gone {
+			continue
 		}
+		if unknown != nil {
+			fmt.Fprintf(os.Stderr, "fairlead: gc keeps %s/%s: %v (see --force)\n", a.ContainerID, a.IfName, unknown)
+		}
+		set = append(set, types.GCAttachment{ContainerID: a.ContainerID, IfName: a.IfName})
 	}
 	return set, nil
+}
+
+var errNoRecord = errors.New("its path leads nowhere here, and no record says that it did where it was attached")
+
+// cachedGone tells whether the namespace of a cached attachment is known to be
+// gone, and why that could not be found out.
+func cachedGone(j *engine.Journal, a *libcni.NetworkAttachment) (gone bool, unknown error) {
+	entries, err := j.Entries(attachment.ID{Network: a.Network, Container: a.ContainerID, IfName: a.IfName})
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		if gone, err := cni.Gone(j, e.Header); !gone {
+			return false, err
+		}
+	}
+	if len(entries) > 0 {
+		return true, nil
+	}
+	_, absence, leave, err := resource.Open(a.NetNS)
+	leave()
+	if err == nil && absence != "" {
+		err = errNoRecord
+	}
+	return false, err
 }
 
 // collectUnused removes the things of many that nobody uses any more.
