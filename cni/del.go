@@ -17,7 +17,15 @@ import (
 func (c *call) del(ctx context.Context) error {
 	st, prepErr := c.prepare()
 	env, scope, _, leave, err := c.here()
-	if err != nil && Code(err) == CodeNetns && !errors.Is(err, errHostNetns) {
+	if errors.Is(err, errHostNetns) && c.notTheHosts() {
+		// The container's is gone, and its path leads here by now: so it is
+		// nobody's business any more (rule 22).
+		req := *c.req
+		req.Netns = ""
+		c.req, c.caller.now = &req, &req
+		env, scope, leave, err = hostOnly()
+		env.Warn, scope.Gone = c.warnText, true
+	} else if err != nil && Code(err) == CodeNetns && !errors.Is(err, errHostNetns) {
 		// It could not be found out whether the namespace lives. What is on
 		// the host can go all the same; what is inside stays unknown.
 		unknown := err

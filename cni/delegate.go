@@ -80,7 +80,7 @@ func (d *delegate) Create(ctx context.Context, env resource.Env) error {
 			}
 			return err
 		}
-		delErr := d.del(ctx)
+		delErr := d.del(ctx, env)
 		if delErr == nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (d *delegate) Observe(ctx context.Context, _ resource.Env) (engine.State, e
 // Remove is DEL. Where it fails and what the delegate moved is proven gone, there
 // is nothing that it could still do: to be called again would not help.
 func (d *delegate) Remove(ctx context.Context, env resource.Env) error {
-	err := d.del(ctx)
+	err := d.del(ctx, env)
 	if err == nil || d.Moves == nil {
 		return err
 	}
@@ -135,12 +135,16 @@ func (d *delegate) Remove(ctx context.Context, env resource.Env) error {
 	return nil
 }
 
-func (d *delegate) del(ctx context.Context) error {
+func (d *delegate) del(ctx context.Context, env resource.Env) error {
 	path, err := d.caller.find(d.Type, d.Path)
 	if err != nil {
 		return err
 	}
-	if err := d.caller.call(ctx, d.Type, path, d.request(Del, d.caller.config(d))); err != nil {
+	req := d.request(Del, d.caller.config(d))
+	if env.Container == nil && env.Unknown == nil {
+		req.Netns = "" // it is gone: what its path leads to by now is another's
+	}
+	if err := d.caller.call(ctx, d.Type, path, req); err != nil {
 		return fmt.Errorf("DEL of %s: %w", d.Type, err)
 	}
 	return nil

@@ -116,6 +116,29 @@ func (c *call) here() (resource.Env, engine.Scope, string, func(), error) {
 	return env, scope, absence, leave, nil
 }
 
+// notTheHosts tells whether the journal knows that the attachment was in another
+// namespace than the host's own.
+func (c *call) notTheHosts() bool {
+	if c.engine.Journal == nil {
+		return false
+	}
+	env, _, leave, err := hostOnly()
+	if err != nil {
+		return false
+	}
+	defer leave()
+	cookie, err := env.Host.Cookie()
+	if err != nil {
+		return false
+	}
+	entries, _ := c.engine.Journal.Entries(c.req.ID()) // what can't be read proves nothing
+	here := strconv.FormatUint(cookie, 16)
+	return len(entries) > 0 && !slices.ContainsFunc(entries, func(e *engine.Entry) bool {
+		h := e.Header
+		return h.Boot == c.engine.Journal.Boot && (h.Scope == "" || h.Scope == here)
+	})
+}
+
 // openAt opens the namespaces of an attachment whose container's is at path,
 // unless the call has them open.
 func (c *call) openAt(path string) (resource.Env, string, func(), error) {

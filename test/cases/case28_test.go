@@ -85,3 +85,113 @@ func TestCase28AnotherMountNamespace(t *testing.T) {
 		s.cleanSoon(before)
 	})
 }
+
+// TestRule22PathLeadsToTheHost: the container's namespace is gone, and the host's
+// own is at its path by now.
+func TestRule22PathLeadsToTheHost(t *testing.T) {
+	verbs := map[string]func(s *scene, a host.Attachment, list string){
+		"DEL": func(s *scene, a host.Attachment, _ string) { a.MustDel(s) },
+		"GC": func(s *scene, a host.Attachment, _ string) {
+			if o := a.GC(); !o.OK() {
+				s.Errorf("GC: %s%s", o.Stdout, o.Stderr)
+			}
+		},
+		"gc": func(s *scene, _ host.Attachment, list string) {
+			if o := s.fairlead("", "gc", list); !o.OK() {
+				s.Errorf("gc: %s%s", o.Stdout, o.Stderr)
+			}
+		},
+		"gc --force": func(s *scene, _ host.Attachment, list string) {
+			if o := s.fairlead("", "gc", list, "--force"); !o.OK() {
+				s.Errorf("gc --force: %s%s", o.Stdout, o.Stderr)
+			}
+		},
+	}
+	each(t, oneContainer(), func(s *scene) {
+		for name, remove := range verbs {
+			before := s.h.Snapshot()
+			a := s.attach()
+			list := s.list(a)
+			if o := s.fairlead("", "add", list, a.Netns, "--id", a.Container, "--ifname", a.IfName); !o.OK() {
+				s.Fatal(o.Stdout, o.Stderr)
+			}
+			s.leadToTheHost(a)
+			// What has the interface's name on the host is none of ours.
+			s.h.MustRun("ip", "link", "add", a.IfName, "type", "veth", "peer", "name", "far")
+			remove(s, a, list)
+			s.h.MustRun("ip", "link", "show", a.IfName)
+			s.fails(name+", then DEL without a record", a.Call("DEL"), 8)
+			s.h.MustRun("ip", "link", "del", a.IfName)
+			if s.h.MustRun("stat", "-L", "-c", "%i", a.Netns) != s.h.MustRun("stat", "-L", "-c", "%i", s.h.NetnsPath()) {
+				s.Errorf("%s: the path does not lead to the host any more", name)
+			}
+			s.h.MustRun("umount", a.Netns)
+			s.h.RemoveNetns(a.Netns)
+			s.h.SameSoon(s, before, host.Standing, host.Bridge("cni0"), func(f host.Fact) bool {
+				// libcni's cache is its own; a virtual device goes with the namespace.
+				return strings.HasPrefix(f.Name, "/var/lib/cni/results") || strings.HasPrefix(f.Name, "ens5")
+			})
+			if d, ok := s.config["device"].(string); ok {
+				nic(s.h, d)
+			}
+			if s.Failed() {
+				return
+			}
+		}
+	})
+}
+
+// leadToTheHost ends the container's namespace, and has its path lead to the
+// host's own.
+func (s *scene) leadToTheHost(a host.Attachment) {
+	s.Helper()
+	s.h.DeleteNetns(a.Netns)
+	s.h.WriteFile(a.Netns, "")
+	s.h.MustRun("mount", "--bind", s.h.NetnsPath(), a.Netns)
+}
+
+// TestRule22HalfAddedListAtTheHost: the plugin that failed has no record, but
+// that of an earlier one tells that the host's namespace is not the container's.
+func TestRule22HalfAddedListAtTheHost(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, network{})
+	before := s.h.Snapshot()
+	a := s.inList("tuning", "mtu", 70000)
+	if o := a.Call("ADD"); o.OK() {
+		t.Fatal("an MTU of 70000")
+	}
+	s.leadToTheHost(a)
+	a.MustDel(t)
+	s.h.MustRun("umount", a.Netns)
+	s.h.RemoveNetns(a.Netns)
+	s.cleanSoon(before)
+}
+
+// TestRule22DelegateIsNotLedToTheHost: nor to whatever else is at the path of a
+// namespace that is gone.
+func TestRule22DelegateIsNotLedToTheHost(t *testing.T) {
+	each(t, interfaces()[:1], func(s *scene) {
+		for name, lead := range map[string]func(host.Attachment){
+			"the host": s.leadToTheHost,
+			"another container": func(a host.Attachment) {
+				s.h.DeleteNetns(a.Netns)
+				s.h.Netns(filepath.Base(a.Netns))
+			},
+		} {
+			a, records := s.recorded()
+			a.MustAdd(s)
+			lead(a)
+			a.MustDel(s)
+			calls := host.Records(s, records, "DEL")
+			if len(calls) == 0 {
+				s.Errorf("%s: the delegate heard no DEL", name)
+			}
+			for _, r := range calls {
+				if netns, _ := r.Get("CNI_NETNS"); netns != "" {
+					s.Errorf("%s: the delegate is sent to %s", name, netns)
+				}
+			}
+			s.h.RemoveNetns(a.Netns)
+		}
+	})
+}
