@@ -36,30 +36,51 @@ func (c *call) del(ctx context.Context) error {
 		return err
 	}
 	defer leave()
-	entry, err := c.take(ctx)
+	entry, unread, err := c.take(ctx)
 	if err != nil {
 		return err
 	}
 	if entry != nil {
-		if prepErr == nil && entry.Header.Hash == c.hash {
-			c.caller.today, c.caller.todayID = st.Delegations(), c.req.ID()
-		}
-		stale, err := c.superseded(ctx, entry)
-		if err == nil && stale {
-			// What is there goes before the entry, which keeps its addresses.
-			err = c.delUnrecorded(ctx, st, prepErr, env, scope)
-		}
-		if err != nil {
-			entry.Close()
-			return err
-		}
-		return c.engine.RemoveEntry(ctx, entry)
+		return c.delRecorded(ctx, entry, st, prepErr, env, scope)
 	}
-	return errors.Join(c.delUnrecorded(ctx, st, prepErr, env, scope), c.unread())
+	err = c.delPlanned(ctx, st, prepErr, env, scope)
+	if unread {
+		// The plan of today may not be that of ADD.
+		return errors.Join(err, c.removeMarked(ctx, env, scope, nil))
+	}
+	return errors.Join(err, c.unread())
 }
 
-// delUnrecorded removes what today's request states.
-func (c *call) delUnrecorded(ctx context.Context, st Statement, prepErr error, env resource.Env, scope engine.Scope) error {
+// delRecorded removes what an entry records; after an entry that ends half-way,
+// what bears the owner's mark as well.
+func (c *call) delRecorded(ctx context.Context, entry *engine.Entry, st Statement, prepErr error, env resource.Env, scope engine.Scope) error {
+	if prepErr == nil && entry.Header.Hash == c.hash {
+		c.caller.today, c.caller.todayID = st.Delegations(), c.req.ID()
+	}
+	stale, err := c.superseded(ctx, entry)
+	if err == nil && stale {
+		// What is there goes before the entry, which keeps its addresses.
+		err = c.delPlanned(ctx, st, prepErr, env, scope)
+	}
+	if err != nil {
+		entry.Close()
+		return err
+	}
+	if err := c.engine.RemoveEntry(ctx, entry); err != nil || entry.Finished() {
+		return err
+	}
+	var list []resource.Resource
+	if prepErr == nil {
+		if list, err = c.plan(st, Facts{}, Known[*current.Result]{}); err != nil {
+			return err
+		}
+	}
+	env.Recorded = true
+	return c.removeMarked(ctx, env, scope, list)
+}
+
+// delPlanned removes what today's request states.
+func (c *call) delPlanned(ctx context.Context, st Statement, prepErr error, env resource.Env, scope engine.Scope) error {
 	if prepErr != nil {
 		return prepErr
 	}
@@ -95,25 +116,28 @@ func (c *call) unread() error {
 }
 
 // take finds the journal's entry. One that can't be read, or is newer, is kept
-// and told of, and the plan's work is done instead (rule 19).
-func (c *call) take(ctx context.Context) (*engine.Entry, error) {
+// and told of: unread. The plan's work is done instead (rule 19).
+func (c *call) take(ctx context.Context) (entry *engine.Entry, unread bool, err error) {
 	if c.engine.Journal == nil {
 		c.warn("no journal, so DEL goes by the configuration: %v", c.noState)
-		return nil, nil
+		return nil, false, nil
 	}
-	entry, err := c.engine.Journal.Take(ctx, c.req.ID(), c.plugin.Name, c.hash)
-	if errors.Is(err, engine.ErrNewer) || errors.Is(err, engine.ErrUnreadable) {
-		c.warn("DEL goes by the configuration; the journal's entry is kept (see 'fairlead forget'): %v", err)
-		return nil, nil
-	}
+	entry, err = c.engine.Journal.Take(ctx, c.req.ID(), c.plugin.Name, c.hash)
 	if err == nil && entry != nil {
-		if _, decodeErr := c.engine.Codec.Decode(entry); decodeErr != nil {
+		if _, err = c.engine.Codec.Decode(entry); err != nil {
 			entry.Close()
-			c.warn("DEL goes by the configuration; the journal's entry is kept (see 'fairlead forget'): %v", decodeErr)
-			return nil, nil
+			return nil, c.goesByConf(err), nil
 		}
 	}
-	return entry, err
+	if errors.Is(err, engine.ErrNewer) || errors.Is(err, engine.ErrUnreadable) {
+		return nil, c.goesByConf(err), nil
+	}
+	return entry, false, err
+}
+
+func (c *call) goesByConf(why error) bool {
+	c.warn("DEL goes by the configuration; the journal's entry is kept (see 'fairlead forget'): %v", why)
+	return true
 }
 
 // check compares everything the attachment owns through this plugin with what

@@ -47,6 +47,10 @@ func (d *delegate) Key() string         { return delegateKey(d.Type, d.ID) }
 func (d *delegate) Within() engine.Ref  { return "" }
 func (d *delegate) Needs() []engine.Ref { return d.RestsOn }
 
+// Marked implements resource.Marked: what a delegate has is under the attachment's
+// identity, but for what it moves, which goes by its place.
+func (d *delegate) Marked(context.Context, resource.Env) (bool, error) { return d.Moves == nil, nil }
+
 // request is the call that the delegate gets: the same environment, with the
 // verb and the configuration of the delegation (spec 31).
 func (d *delegate) request(verb Verb, config []byte) *Request {

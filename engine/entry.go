@@ -72,13 +72,14 @@ type Entry struct {
 	Facts  map[string]json.RawMessage
 	Done   bool
 
-	records []record
-	locks   []string
-	name    string // within the attachment's directory: SEQ-PLUGIN-HASH
-	dir     string
-	file    *os.File
-	size    int64 // of the whole lines
-	lock    *Lock
+	finished bool
+	records  []record
+	locks    []string
+	name     string // within the attachment's directory: SEQ-PLUGIN-HASH
+	dir      string
+	file     *os.File
+	size     int64 // of the whole lines
+	lock     *Lock
 }
 
 type record struct {
@@ -94,6 +95,10 @@ func (e *Entry) record(n int) *record {
 	}
 	return &e.records[n-1]
 }
+
+// Finished tells that the ADD came to its end, so that the entry has all that it
+// made. One that was cut looks like that of a call that died.
+func (e *Entry) Finished() bool { return e.finished }
 
 // Name tells the entry apart within its attachment.
 func (e *Entry) Name() string { return e.name }
@@ -174,7 +179,7 @@ func (e *Entry) parse(data []byte) (whole int, err error) {
 	if whole == 0 {
 		return 0, errEmpty
 	}
-	e.records, e.locks, e.Facts, e.Done = nil, nil, nil, false
+	e.records, e.locks, e.Facts, e.Done, e.finished = nil, nil, nil, false, false
 	for n, raw := range bytes.Split(data[:whole-1], []byte{'\n'}) {
 		if err := e.decodeLine(n, raw); err != nil {
 			return 0, fmt.Errorf("line %d: %w", n+1, err)
@@ -220,7 +225,7 @@ func (e *Entry) decodeLine(n int, raw []byte) error {
 	case e.record(l.Void) != nil:
 		e.record(l.Void).tried = false
 	case l.Done:
-		e.Done = true
+		e.Done, e.finished = true, true
 	case l.Undo:
 		e.Done = false
 	case l.Lock != "":

@@ -207,3 +207,6 @@ func join(addrs []netip.Addr) string {
 
 // AnySuites implements resource.AnySuites: the store is the reference's too.
 func (*Lease) AnySuites() {}
+
+// Marked implements resource.Marked: a lease names its holder.
+func (*Lease) Marked(context.Context, resource.Env) (bool, error) { return true, nil }
