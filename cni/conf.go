@@ -27,9 +27,9 @@ type Conf struct {
 	PrevResult    *current.Result `json:"-"`
 	// Valid is the set of a GC. Absent and null are the empty list (rule 15).
 	Valid []types.GCAttachment `json:"cni.dev/valid-attachments"`
-	// FirstValid is the same by the name that the specification gave it at
-	// first: some runtimes know that one alone.
-	FirstValid []types.GCAttachment `json:"cni.dev/attachments"`
+	// Attachments is the same by the name that the specification had first.
+	// Runtimes give either or both: what any of them names is valid.
+	Attachments []types.GCAttachment `json:"cni.dev/attachments"`
 }
 
 // parseConf decodes and validates the common keys.

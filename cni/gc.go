@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
@@ -59,16 +60,18 @@ func withValid(stdin []byte, valid map[attachment.ID]bool) ([]byte, error) {
 	for id := range valid {
 		list = append(list, types.GCAttachment{ContainerID: id.Container, IfName: id.IfName})
 	}
-	var err error
-	if conf["cni.dev/valid-attachments"], err = json.Marshal(list); err != nil {
+	valids, err := json.Marshal(list)
+	if err != nil {
 		return nil, err
 	}
+	// Who reads the one need not know the other (see Conf).
+	conf["cni.dev/valid-attachments"], conf["cni.dev/attachments"] = valids, valids
 	return json.Marshal(conf)
 }
 
 func (c *call) validSet() map[attachment.ID]bool {
 	valid := make(map[attachment.ID]bool, len(c.req.Conf.Valid))
-	for _, a := range c.req.Conf.Valid {
+	for _, a := range slices.Concat(c.req.Conf.Valid, c.req.Conf.Attachments) {
 		valid[attachment.ID{Network: c.req.Conf.Name, Container: a.ContainerID, IfName: a.IfName}] = true
 	}
 	return valid

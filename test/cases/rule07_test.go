@@ -62,3 +62,51 @@ func pairs() []network {
 		{"ptp", ptp("ipMasq", true), "eth0"},
 	}
 }
+
+// TestCase17UnknownNamespaceOfAnEntry: what the journal knows to be in a
+// container that nobody can look into may live. Neither DEL nor GC gives its
+// address away.
+func TestCase17UnknownNamespaceOfAnEntry(t *testing.T) {
+	each(t, []network{{"macvlan", macvlan(), "eth0"}, {"tap", base("tap", "ipam", hostLocal("10.55.0.0/24")), "eth0"}}, func(s *scene) {
+		a := s.attach().WithEnv("CNI_NETNS", way)
+		before, within := s.h.Snapshot(), s.h.SnapshotIn(a.Netns)
+		s.lead(a.Netns)
+		address := a.MustAdd(s).Address(0)
+		attached := s.h.SnapshotIn(a.Netns)
+		s.lead(way)
+		for verb, call := range map[string]func() host.Outcome{
+			"DEL": func() host.Outcome { return a.Call("DEL") }, "GC": func() host.Outcome { return a.GC() },
+		} {
+			o := call()
+			if verb == "DEL" {
+				s.fails(verb, o, 102)
+			} else if !o.OK() || !strings.Contains(o.Stderr, a.Container) {
+				s.Errorf("%s: exit %d, %s%s", verb, o.Exit, o.Stdout, o.Stderr)
+			}
+			if _, ok := s.h.ReadFile(lease(address)); !ok {
+				s.Fatalf("%s gave the lease of a living interface back", verb)
+			}
+			s.untouched(a, attached)
+		}
+		s.lead(a.Netns)
+		a.MustDel(s)
+		s.untouched(a, within)
+		s.h.RemoveAll(way)
+		s.clean(before)
+	})
+}
+
+// TestRule07AnotherPathToTheNamespace: that of ADD is gone, but the request knows
+// the namespace by another.
+func TestRule07AnotherPathToTheNamespace(t *testing.T) {
+	each(t, []network{{"macvlan", macvlan(), "eth0"}, {"tap", base("tap", "ipam", hostLocal("10.55.0.0/24")), "eth0"}}, func(s *scene) {
+		a := s.attach()
+		before, within := s.h.Snapshot(), s.h.SnapshotIn(a.Netns)
+		s.lead(a.Netns)
+		a.WithEnv("CNI_NETNS", way).MustAdd(s)
+		s.h.RemoveAll(way)
+		a.MustDel(s)
+		s.untouched(a, within)
+		s.clean(before)
+	})
+}
