@@ -26,7 +26,7 @@ type JournalSweep struct {
 // error, and reports all.
 func (r *Runner) SweepJournal(ctx context.Context, s JournalSweep) (engine.Swept, error) {
 	start := time.Now()
-	c := &call{runner: r, plugin: Plugin{Name: "fairlead"}, req: &Request{Verb: GC, Path: s.Path}}
+	c := &call{runner: r, plugin: Plugin{Name: "fairlead"}, req: &Request{Verb: GC, Path: s.Path}, forced: s.Force}
 	c.open()
 	if c.noState != nil {
 		return engine.Swept{}, c.noState

@@ -49,8 +49,9 @@ func absence(k Object) []unix.Errno {
 		// EACCES and EINVAL: a route of type prohibit, or blackhole.
 		return []unix.Errno{unix.ENETUNREACH, unix.EHOSTUNREACH, unix.EACCES, unix.EINVAL}
 	case ObjectNamespace, ObjectFile:
-		// ENOTDIR: the path goes on below what is no directory.
-		return []unix.Errno{unix.ENOENT, unix.ENOTDIR}
+		// ENOTDIR: the path goes on below what is no directory. ENAMETOOLONG:
+		// nobody can have made a file of such a name.
+		return []unix.Errno{unix.ENOENT, unix.ENOTDIR, unix.ENAMETOOLONG}
 	case ObjectRouteTable, ObjectRule, ObjectNeighbour, ObjectBridgeVLAN, ObjectSysctl,
 		ObjectTable, ObjectChain, ObjectNftRule, ObjectSet, ObjectElement, ObjectFamily:
 		return []unix.Errno{unix.ENOENT}

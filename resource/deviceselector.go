@@ -2,7 +2,6 @@ package resource
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -57,7 +56,7 @@ func (f sysfs) path(parts ...string) string {
 // there tells whether there is such a file; an error is not an answer.
 func there(path string) (bool, error) {
 	_, err := os.Lstat(path)
-	if errors.Is(err, os.ErrNotExist) {
+	if kernel.Absent(kernel.ObjectFile, err) {
 		return false, nil
 	}
 	return err == nil, err
@@ -102,7 +101,7 @@ func (f sysfs) pciInterface(pci string) (string, error) {
 // interfaceIn is the first of a device's interfaces.
 func interfaceIn(device string) (string, error) {
 	all, err := os.ReadDir(filepath.Join(device, "net"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err != nil && !kernel.Absent(kernel.ObjectFile, err) {
 		return "", err
 	}
 	if len(all) == 0 {

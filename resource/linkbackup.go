@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"github.com/fairlead-net/fairlead/attachment"
 	"github.com/fairlead-net/fairlead/engine"
 	"github.com/fairlead-net/fairlead/kernel"
 )
@@ -30,6 +30,22 @@ func (b *LinkBackup) Kind() string       { return linkBackupKind }
 func (b *LinkBackup) Key() string        { return b.Path }
 func (b *LinkBackup) Within() engine.Ref { return "" }
 
+// fileNameMax is NAME_MAX, less the dot of the file that is written beside.
+const fileNameMax = 255 - 1
+
+// LinkBackupFile is the file of an attachment in a folder, by the name that the
+// reference suite gives it. One too long for a file that suite can't write; we
+// cut it.
+func LinkBackupFile(dir, container, ifName string) string {
+	const suffix = ".json"
+	name := container + "_" + ifName
+	if most := fileNameMax - len(suffix); len(name) > most {
+		digest := attachment.Digest(name)
+		name = name[:most-len(digest)-1] + "-" + digest
+	}
+	return filepath.Join(dir, name+suffix)
+}
+
 // linkValues is the file's content. The reference suite does not know two of
 // them: Scope tells a file that another call of this attachment wrote from one
 // that an earlier container left, and Index says which link had the values,
@@ -48,7 +64,7 @@ type linkValues struct {
 // the format.
 func readLinkBackup(path string) (linkValues, error) {
 	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if kernel.Absent(kernel.ObjectFile, err) {
 		return linkValues{}, nil
 	}
 	if err != nil {
@@ -153,7 +169,7 @@ func (b *LinkBackup) beside() string {
 
 func (b *LinkBackup) Observe(context.Context, Env) (engine.State, error) {
 	_, err := os.Lstat(b.Path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if kernel.Absent(kernel.ObjectFile, err) {
 		return engine.Absent(), nil
 	}
 	return engine.Present(), err
@@ -169,7 +185,7 @@ func (b *LinkBackup) Remove(context.Context, Env) error {
 
 // remove takes a file away that may be gone.
 func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(path); !kernel.Absent(kernel.ObjectFile, err) {
 		return err
 	}
 	return nil

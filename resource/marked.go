@@ -36,7 +36,8 @@ func (v *Veth) Marked(_ context.Context, env Env) (bool, error) {
 
 // Marked implements Marked. What is in no namespace that is there is gone.
 func (l *ChildLink) Marked(_ context.Context, env Env) (bool, error) {
-	return marked(env, Container, l.Owner, l.find)
+	find := func(ns *kernel.Namespace) (*kernel.Link, error) { return l.find(ns, env.Recorded) }
+	return marked(env, Container, l.Owner, find)
 }
 
 // Marked implements Marked.

@@ -3,7 +3,6 @@ package resource
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -182,7 +181,7 @@ func (m *MovedDevice) names(ns *kernel.Namespace, link kernel.Link, home string)
 		return m.Wanted.Name == home, nil
 	}
 	found, _, err := m.Wanted.find(ns, "")
-	if errors.Is(err, errNoLink) || errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, errNoLink) || kernel.Absent(kernel.ObjectFile, err) {
 		return false, nil
 	}
 	return err == nil && found.Index == link.Index, err

@@ -1,7 +1,5 @@
 package resource
 
-import "path/filepath"
-
 // AnyMTU has ExpectLink take whatever MTU the link has.
 const AnyMTU = -1
 
@@ -10,6 +8,6 @@ const AnyMTU = -1
 // keeps the old one in its file, which is here unless its configuration says
 // otherwise.
 func TunedElsewhere(container, ifName string) (bool, error) {
-	kept, err := readLinkBackup(filepath.Join("/run/cni/tuning", container+"_"+ifName+".json"))
+	kept, err := readLinkBackup(LinkBackupFile("/run/cni/tuning", container, ifName))
 	return kept.MTU != 0 && kept.Scope == "", err
 }

@@ -6,7 +6,6 @@ package tuning
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	current "github.com/containernetworking/cni/pkg/types/100"
@@ -84,7 +83,7 @@ func (s *statement) attrs() []resource.Resource {
 		return nil
 	}
 	backup := &resource.LinkBackup{
-		Path: filepath.Join(s.conf.DataDir, s.Req.ContainerID+"_"+s.Req.IfName+".json"), Link: s.Req.IfName,
+		Path: resource.LinkBackupFile(s.conf.DataDir, s.Req.ContainerID, s.Req.IfName), Link: s.Req.IfName,
 	}
 	on := resource.On{Side: resource.Container, Link: s.Req.IfName, In: resource.Sandbox}
 	list := []resource.Resource{backup}
