@@ -38,7 +38,7 @@ func parseConf(stdin []byte, verb Verb) (Conf, error) {
 	if err := decode(stdin, &c); err != nil {
 		return c, err
 	}
-	c.Valid = append(c.Valid, c.FirstValid...)
+	c.Valid = append(c.Valid, c.Attachments...)
 	if c.CNIVersion == "" {
 		c.CNIVersion = implicitVersion
 	}

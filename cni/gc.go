@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
@@ -71,7 +70,7 @@ func withValid(stdin []byte, valid map[attachment.ID]bool) ([]byte, error) {
 
 func (c *call) validSet() map[attachment.ID]bool {
 	valid := make(map[attachment.ID]bool, len(c.req.Conf.Valid))
-	for _, a := range slices.Concat(c.req.Conf.Valid, c.req.Conf.Attachments) {
+	for _, a := range c.req.Conf.Valid {
 		valid[attachment.ID{Network: c.req.Conf.Name, Container: a.ContainerID, IfName: a.IfName}] = true
 	}
 	return valid
