@@ -48,13 +48,13 @@ func (c *call) add(ctx context.Context) (*current.Result, error) {
 	if err == nil {
 		return result, nil
 	}
-	return nil, c.rollback(adding, err)
+	return nil, c.rollback(ctx, adding, err)
 }
 
-// rollback is not bound by the call's context: that it ended must not keep it
+// rollback is not bound by the end of the call's context, which must not keep it
 // from cleaning.
-func (c *call) rollback(adding *engine.Call[resource.Env], cause error) error {
-	if err := adding.Rollback(context.Background()); err != nil {
+func (c *call) rollback(ctx context.Context, adding *engine.Call[resource.Env], cause error) error {
+	if err := adding.Rollback(context.WithoutCancel(ctx)); err != nil {
 		return withCode(Code(cause), fmt.Errorf("%w; then, rolling back: %w", cause, err))
 	}
 	return cause

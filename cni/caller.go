@@ -112,17 +112,6 @@ func (c *caller) call(ctx context.Context, typ, path string, req *Request) error
 	return err
 }
 
-// exec runs another's binary. Its environment is ours, TRACEPARENT and all,
-// with the CNI variables of the request.
-func (c *caller) exec(ctx context.Context, path string, req *Request) ([]byte, error) {
-	run := invoke.RawExec{Stderr: c.runner.stderr()}
-	out, err := run.ExecPlugin(ctx, path, req.Stdin, delegateEnv(c.runner.Environ, req, path))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return out, nil
-}
-
 func delegateEnv(base []string, req *Request, found string) []string {
 	path := req.Path
 	if len(path) == 0 {

@@ -111,6 +111,7 @@ func (c *Call[E]) Apply(ctx context.Context, stage []Resource[E]) error {
 	if err := c.entry.append(intents...); err != nil {
 		return err
 	}
+	ctx = c.keep(ctx)
 	for i, r := range stage {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("create %s: %w", RefOf(r), err)
@@ -121,6 +122,15 @@ func (c *Call[E]) Apply(ctx context.Context, stage []Resource[E]) error {
 	}
 	c.unlockFacts()
 	return nil
+}
+
+// keep has programs that are executed keep the call's locks.
+func (c *Call[E]) keep(ctx context.Context) context.Context {
+	ctx = c.entry.lock.keep(ctx)
+	for _, l := range c.facts {
+		ctx = l.keep(ctx)
+	}
+	return ctx
 }
 
 func (c *Call[E]) intents(stage []Resource[E]) (first int, lines []line, err error) {
@@ -162,7 +172,7 @@ func (c *Call[E]) createSort(ctx context.Context, r Resource[E]) error {
 	case Restored[E]:
 		return c.engine.createRestored(ctx, c.env, r, c.thing(r), c.entry)
 	default:
-		return c.engine.guarded(ctx, r, func() error { return r.Create(ctx, c.env) })
+		return c.engine.guarded(ctx, r, func(ctx context.Context) error { return r.Create(ctx, c.env) })
 	}
 }
 
@@ -207,7 +217,7 @@ func (c *Call[E]) Rollback(ctx context.Context) error {
 	for _, m := range c.made {
 		made = append(made, m.r)
 	}
-	left := c.engine.remove(ctx, c.env, c.scope, made, c.entry)
+	left := c.engine.remove(c.keep(ctx), c.env, c.scope, made, c.entry)
 	if len(left) == 0 {
 		return c.engine.close(c.entry)
 	}

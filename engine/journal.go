@@ -387,6 +387,12 @@ func openLocked(ctx context.Context, dir, name string) (*Entry, error) {
 		return nil, err
 	}
 	e.lock, err = flock(ctx, e.file, unix.LOCK_EX)
+	if errors.Is(err, errStranded) {
+		if err := renew(ctx, e.file.Name()); err != nil {
+			return nil, err
+		}
+		return openLocked(ctx, dir, name)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-net/fairlead/program"
 )
 
 // A Lock is a flock(2) on a file of the state directory. It ends with the
-// process, however that ends.
+// process, however that ends, and with the programs that it executes under it
+// (see keep).
 type Lock struct{ f *os.File }
 
 // Unlock lets go. A second call does nothing.
@@ -24,6 +27,15 @@ func (l *Lock) Unlock() {
 	_ = flockNow(l.f, unix.LOCK_UN)
 	_ = l.f.Close()
 	l.f = nil
+}
+
+// keep is a context for what is done under the lock: programs that are executed
+// under it keep it, should this process die before them.
+func (l *Lock) keep(ctx context.Context) context.Context {
+	if l == nil || l.f == nil {
+		return ctx
+	}
+	return program.Hold(ctx, l.f)
 }
 
 // drop lets go of a lock that is held exclusively, and of its file: whoever
@@ -53,7 +65,7 @@ func flock(ctx context.Context, f *os.File, how int) (*Lock, error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
-	if ctx.Done() != nil && ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) { // the caller does not wait at all
 		_ = f.Close()
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), ErrBusy)
 	}
@@ -73,6 +85,7 @@ func flockWait(ctx context.Context, f *os.File, how int) (*Lock, error) {
 		}
 		return &Lock{f}, nil
 	case <-ctx.Done():
+		busy := heldBy(f)
 		go func() {
 			if err := <-got; err != nil {
 				_ = f.Close()
@@ -80,7 +93,7 @@ func flockWait(ctx context.Context, f *os.File, how int) (*Lock, error) {
 			}
 			(&Lock{f}).Unlock()
 		}()
-		return nil, fmt.Errorf("lock %s: %w", f.Name(), ErrBusy)
+		return nil, busy
 	}
 }
 

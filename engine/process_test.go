@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-net/fairlead/program"
 )
 
 // The test binary runs itself for what needs processes of its own: this
@@ -103,19 +105,30 @@ func (n *node) addWithFacts(h Header, list []Resource[env]) error {
 }
 
 // childHold takes the lock of an entry, or of a thing, says so, and waits to be
-// killed: DIR entry|thing.
+// killed: DIR entry|thing. With a script, that is executed under the lock, and
+// says so instead.
 func childHold(args []string) error {
 	n, err := nodeAt(args[0])
 	if err != nil {
 		return err
 	}
+	ctx := context.Background()
+	var lock *Lock
 	if args[1] == "thing" {
-		_, err = n.Journal.Lock(context.Background(), "common table in 1", true)
+		lock, err = n.Journal.Lock(ctx, "common table in 1", true)
 	} else {
-		_, err = n.Journal.Take(context.Background(), attach("me", "1").ID, "toy", "h1")
+		var entry *Entry
+		if entry, err = n.Journal.Take(ctx, attach("me", "1").ID, "toy", "h1"); err == nil {
+			lock = entry.lock
+		}
 	}
 	if err != nil {
 		return err
+	}
+	if len(args) > 2 {
+		cmd := program.Command(lock.keep(ctx), "/bin/sh", "-c", args[2])
+		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+		return cmd.Run()
 	}
 	fmt.Println("held")
 	_, err = io.Copy(io.Discard, os.Stdin)

@@ -16,6 +16,7 @@ func (e *Engine[E]) RemoveEntry(ctx context.Context, entry *Entry) error {
 		return err
 	}
 	defer leave()
+	ctx = entry.lock.keep(ctx)
 	list, err := e.Codec.Decode(entry)
 	if err != nil {
 		return err
@@ -184,7 +185,7 @@ func (run *removal[E]) removeNow(ctx context.Context, i int) {
 	case Restored[E]:
 		err = run.engine.removeRestored(ctx, run.env, r, run.thing(r), run.entry)
 	default:
-		err = run.engine.guarded(ctx, r, func() error { return r.Remove(ctx, run.env) })
+		err = run.engine.guarded(ctx, r, func(ctx context.Context) error { return r.Remove(ctx, run.env) })
 	}
 	if err != nil {
 		run.fail(i, err)

@@ -25,7 +25,7 @@ type holder struct {
 
 // createRestored saves the value that is there, on disk, before it is changed.
 func (e *Engine[E]) createRestored(ctx context.Context, env E, r Restored[E], thing string, entry *Entry) error {
-	return e.alone(ctx, thing, func() error {
+	return e.alone(ctx, thing, func(ctx context.Context) error {
 		if err := r.Save(ctx, env); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (e *Engine[E]) removeRestored(ctx context.Context, env E, r Restored[E], th
 	if e.Journal == nil || entry == nil {
 		return r.Remove(ctx, env)
 	}
-	return e.alone(ctx, thing, func() error {
+	return e.alone(ctx, thing, func(ctx context.Context) error {
 		stack, err := e.holders(thing)
 		if err != nil {
 			return err

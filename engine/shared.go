@@ -6,30 +6,30 @@ import (
 	"fmt"
 )
 
-// alone runs f while nobody else is at the thing. The files that say who uses
+// alone runs f, with the lock in its context, while nobody else is at the thing. The files that say who uses
 // it go with the last user.
-func (e *Engine[E]) alone(ctx context.Context, thing string, f func() error) error {
+func (e *Engine[E]) alone(ctx context.Context, thing string, f func(context.Context) error) error {
 	lock, err := e.Journal.Lock(ctx, thing, true)
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
-	return errors.Join(f(), e.Journal.tidy(thing))
+	return errors.Join(f(lock.keep(ctx)), e.Journal.tidy(thing))
 }
 
 // guarded runs f under the lock that r asks for, if it does. What f has done
 // stands, though the lock's file may stay: the next DEL takes that.
-func (e *Engine[E]) guarded(ctx context.Context, r Resource[E], f func() error) error {
+func (e *Engine[E]) guarded(ctx context.Context, r Resource[E], f func(context.Context) error) error {
 	g, ok := r.(Guarded)
 	if !ok || e.Journal == nil || g.Guard() == "" {
-		return f()
+		return f(ctx)
 	}
 	lock, err := e.Journal.Lock(ctx, g.Guard(), true)
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock() // also where f panics
-	if err := f(); err != nil {
+	if err := f(lock.keep(ctx)); err != nil {
 		return errors.Join(err, lock.drop())
 	}
 	if err := lock.drop(); err != nil {
@@ -50,7 +50,7 @@ func (e *Engine[E]) createShared(ctx context.Context, env E, r Shared[E], thing 
 		lock.Unlock()
 		return errors.Join(err, e.endUse(ctx, thing, entry))
 	}
-	if err := r.Create(ctx, env); err != nil {
+	if err := r.Create(lock.keep(ctx), env); err != nil {
 		return Partial(err) // the use, at least, must be ended
 	}
 	return nil
@@ -61,7 +61,7 @@ func (e *Engine[E]) removeShared(ctx context.Context, env E, r Shared[E], thing 
 	if e.Journal == nil {
 		return removeUnused(ctx, env, r)
 	}
-	return e.alone(ctx, thing, func() error {
+	return e.alone(ctx, thing, func(ctx context.Context) error {
 		others, err := e.liveUsers(ctx, thing, entry)
 		if err != nil {
 			return err
@@ -130,5 +130,5 @@ func (e *Engine[E]) strikeOff(thing string, entry *Entry) error {
 
 // endUse strikes the entry off where the thing itself needs no more care.
 func (e *Engine[E]) endUse(ctx context.Context, thing string, entry *Entry) error {
-	return e.alone(ctx, thing, func() error { return e.strikeOff(thing, entry) })
+	return e.alone(ctx, thing, func(context.Context) error { return e.strikeOff(thing, entry) })
 }

@@ -60,6 +60,12 @@ func (j *Journal) Lock(ctx context.Context, name string, exclusive bool) (*Lock,
 			return nil, fmt.Errorf("open lock of %s: %w", name, err)
 		}
 		lock, err := flock(ctx, f, how)
+		if errors.Is(err, errStranded) {
+			if err := renew(ctx, path); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", name, err), j.dropFree(name))
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-net/fairlead/program"
 )
 
 // iptables, for those who ask for it by name, and to take away what others made
@@ -68,7 +70,7 @@ func (n *Namespace) iptables(ctx context.Context, f NftFamily, legacy bool, stdi
 	}
 	var stdout, stderr bytes.Buffer
 	err = n.do(func() error {
-		cmd := exec.CommandContext(ctx, path, args...)
+		cmd := program.Command(ctx, path, args...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 		return cmd.Run()
 	})

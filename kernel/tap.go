@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -27,11 +28,11 @@ type TapSpec struct {
 
 // AddTap makes a tap device. It is an error (Exists) when there is a link of
 // that name.
-func (n *Namespace) AddTap(s TapSpec) error {
-	return n.call("tap.add", s.Name, func() error { return n.addTap(s) })
+func (n *Namespace) AddTap(ctx context.Context, s TapSpec) error {
+	return n.call("tap.add", s.Name, func() error { return n.addTap(ctx, s) })
 }
 
-func (n *Namespace) addTap(s TapSpec) error {
+func (n *Namespace) addTap(ctx context.Context, s TapSpec) error {
 	if err := s.check(); err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (n *Namespace) addTap(s TapSpec) error {
 	if s.SELinux == "" {
 		err = attachTap(fd, s.Name, s.flags())
 	} else {
-		err = labelledTap(tun, s)
+		err = labelledTap(ctx, tun, s)
 	}
 	if err != nil {
 		return n.tapRefused(s.Name, err)

@@ -1,15 +1,17 @@
 package kernel
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-net/fairlead/program"
 )
 
 // The kernel labels a tun device with the SELinux context of the task that
@@ -48,7 +50,7 @@ func MakeTap(args []string) (code int, ok bool) {
 }
 
 // labelledTap has the child make the device.
-func labelledTap(tun *os.File, s TapSpec) error {
+func labelledTap(ctx context.Context, tun *os.File, s TapSpec) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs("/sys/fs/selinux", &fs); err != nil || fs.Type != unix.SELINUX_MAGIC {
 		return fmt.Errorf("context %s: %w", s.SELinux, ErrNoSELinux)
@@ -62,18 +64,18 @@ func labelledTap(tun *os.File, s TapSpec) error {
 		if err != nil {
 			err = fmt.Errorf("SELinux does not take the context %s: %w", s.SELinux, err)
 		} else {
-			err = makeTapInChild(tun, s)
+			err = makeTapInChild(ctx, tun, s)
 		}
 		done <- err
 	}()
 	return <-done
 }
 
-func makeTapInChild(tun *os.File, s TapSpec) error {
-	child := exec.Command("/proc/self/exe")
+func makeTapInChild(ctx context.Context, tun *os.File, s TapSpec) error {
+	child := program.Command(ctx, "/proc/self/exe")
 	child.Args = []string{tapMaker, s.Name, strconv.Itoa(int(s.flags()))}
 	child.Env = []string{}
-	child.ExtraFiles = []*os.File{tun}
+	child.ExtraFiles = append([]*os.File{tun}, child.ExtraFiles...)
 	out, err := child.Output()
 	if err != nil {
 		return fmt.Errorf("execute %s with the context %q: %w", tapMaker, s.SELinux, err)

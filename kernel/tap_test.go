@@ -12,7 +12,7 @@ import (
 func TestTap(t *testing.T) {
 	t.Parallel()
 	n := newNS(t)
-	must(t, n.AddTap(TapSpec{Name: "tap0", Owner: ptr(uint32(1000)), Group: ptr(uint32(1001)), MultiQueue: true, VNetHdr: true}))
+	must(t, n.AddTap(t.Context(), TapSpec{Name: "tap0", Owner: ptr(uint32(1000)), Group: ptr(uint32(1001)), MultiQueue: true, VNetHdr: true}))
 	l := link(t, n, "tap0")
 	if l.Kind != "tun" || l.Up {
 		t.Errorf("%+v", l)
@@ -40,10 +40,10 @@ func TestTap(t *testing.T) {
 func TestTapNameTaken(t *testing.T) {
 	t.Parallel()
 	n := newNS(t)
-	must(t, n.AddTap(TapSpec{Name: "tap0"}))
+	must(t, n.AddTap(t.Context(), TapSpec{Name: "tap0"}))
 	addLink(t, n, LinkSpec{Name: "ifb0", Kind: IFBKind{}})
 	for _, name := range []string{"tap0", "ifb0"} {
-		if err := n.AddTap(TapSpec{Name: name}); !Exists(err) {
+		if err := n.AddTap(t.Context(), TapSpec{Name: name}); !Exists(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestTapRefusals(t *testing.T) {
 	t.Parallel()
 	n := newNS(t)
 	for _, name := range []string{"", "a/b", strings.Repeat("x", 16)} {
-		if err := n.AddTap(TapSpec{Name: name}); err == nil || Exists(err) || os.IsNotExist(err) {
+		if err := n.AddTap(t.Context(), TapSpec{Name: name}); err == nil || Exists(err) || os.IsNotExist(err) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestTapRefusals(t *testing.T) {
 func TestTapWithoutSELinux(t *testing.T) {
 	t.Parallel()
 	n := newNS(t)
-	err := n.AddTap(TapSpec{Name: "tap0", SELinux: "system_u:system_r:container_t:s0"})
+	err := n.AddTap(t.Context(), TapSpec{Name: "tap0", SELinux: "system_u:system_r:container_t:s0"})
 	if !errors.Is(err, ErrNoSELinux) || Exists(err) {
 		t.Errorf("%v", err)
 	}
@@ -97,12 +97,12 @@ func TestTapMadeInAChild(t *testing.T) {
 		t.Cleanup(func() { _ = tun.Close() })
 		return tun
 	}
-	must(t, makeTapInChild(open(), TapSpec{Name: "tap0", MultiQueue: true}))
+	must(t, makeTapInChild(t.Context(), open(), TapSpec{Name: "tap0", MultiQueue: true}))
 	if k, ok := link(t, n, "tap0").Info.(TunKind); !ok || !k.MultiQueue || k.Persist {
 		t.Errorf("%+v", k)
 	}
-	must(t, n.AddTap(TapSpec{Name: "tap1"}))
-	if err := makeTapInChild(open(), TapSpec{Name: "tap1"}); !errors.Is(err, unix.EBUSY) {
+	must(t, n.AddTap(t.Context(), TapSpec{Name: "tap1"}))
+	if err := makeTapInChild(t.Context(), open(), TapSpec{Name: "tap1"}); !errors.Is(err, unix.EBUSY) {
 		t.Errorf("a name that is taken: %v", err)
 	}
 }

@@ -100,7 +100,7 @@ func (t *Tap) ExpectLink(name, mac string, mtu int) {
 
 // Create makes the device under its own name, in the container's namespace from
 // the first, then says in one message all that the first call has no room for.
-func (t *Tap) Create(_ context.Context, env Env) error {
+func (t *Tap) Create(ctx context.Context, env Env) error {
 	change := kernel.LinkChange{Alias: &t.Alias}
 	var err error
 	if change.MAC, err = parseMAC(t.MAC); err != nil {
@@ -123,7 +123,7 @@ func (t *Tap) Create(_ context.Context, env Env) error {
 			change.Group = &master.Group
 		}
 	}
-	err = ns.AddTap(kernel.TapSpec{
+	err = ns.AddTap(ctx, kernel.TapSpec{
 		Name: t.Name, Owner: t.User, Group: t.Group, MultiQueue: t.MultiQueue, SELinux: t.SELinux,
 		VNetHdr: t.VRF != "",
 	})

@@ -44,7 +44,7 @@ func TestTapIsAsAsked(t *testing.T) {
 	env := newEnv(t)
 	withBridge(t, env)
 	// The host's having the name is no matter.
-	noError(t, env.Host.AddTap(kernel.TapSpec{Name: "eth0"}))
+	noError(t, env.Host.AddTap(t.Context(), kernel.TapSpec{Name: "eth0"}))
 	p := testTap()
 	p.User, p.Group, p.MultiQueue = ptr(uint32(1000)), ptr(uint32(1001)), true
 	p.MTU, p.MAC, p.Bridge = 1400, "02:00:00:00:00:05", "br0"
@@ -63,7 +63,9 @@ func TestTapIsAsAsked(t *testing.T) {
 func TestTapWhoseNameIsTaken(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(*testing.T, Env){
-		"a tap":   func(t *testing.T, env Env) { noError(t, env.Container.AddTap(kernel.TapSpec{Name: "eth0"})) },
+		"a tap": func(t *testing.T, env Env) {
+			noError(t, env.Container.AddTap(t.Context(), kernel.TapSpec{Name: "eth0"}))
+		},
 		"another": func(t *testing.T, env Env) { made(t, env, testVeth()) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +116,7 @@ func TestCase15TapOfAnother(t *testing.T) {
 		"another owner's tap": func(t *testing.T, env Env) { made(t, env, NewTap(other)) },
 		"another kind":        func(t *testing.T, env Env) { made(t, env, testVeth()) },
 		"an alternative name": func(t *testing.T, env Env) {
-			noError(t, env.Container.AddTap(kernel.TapSpec{Name: "tap9"}))
+			noError(t, env.Container.AddTap(t.Context(), kernel.TapSpec{Name: "tap9"}))
 			noError(t, env.Container.AddAltName(link(t, env.Container, "tap9").Index, "eth0"))
 		},
 	} {
@@ -134,7 +136,7 @@ func TestCase15TapOfAnother(t *testing.T) {
 func TestRule13TapOfTheReference(t *testing.T) {
 	t.Parallel()
 	env := newEnv(t)
-	noError(t, env.Container.AddTap(kernel.TapSpec{Name: "eth0", MultiQueue: true}))
+	noError(t, env.Container.AddTap(t.Context(), kernel.TapSpec{Name: "eth0", MultiQueue: true}))
 	noError(t, testTap().Remove(context.Background(), env))
 	if _, ok, err := env.Container.Link("eth0"); ok || err != nil {
 		t.Error(ok, err)

@@ -352,7 +352,7 @@ func TestTapOfOthers(t *testing.T) {
 	ctx, env := context.Background(), newEnv(t)
 	withVPC(t, env)
 	p := testVPCTap("c1")
-	noError(t, env.Host.AddTap(kernel.TapSpec{Name: p.Name, Owner: ptr(uint32(5))}))
+	noError(t, env.Host.AddTap(t.Context(), kernel.TapSpec{Name: p.Name, Owner: ptr(uint32(5))}))
 	if err := testVPCTap("c1").Create(ctx, env); !engine.IsConflict(err) {
 		t.Errorf("another user's: %v", err)
 	}

@@ -25,7 +25,7 @@ const (
 // arrows says what each room may import of ours: its own packages, and those of
 // the rooms named. docs/architecture.md has the picture.
 func arrows() map[string][]string {
-	below := []string{"engine", "resource", "kernel", "attachment"}
+	below := []string{"engine", "resource", "kernel", "attachment", "program"}
 	return map[string][]string{
 		"cmd":        append([]string{"plugin", "agent", "lab", "cni", "overlay", "ipam"}, below...),
 		"plugin":     {"cni", "ipam", "engine", "resource", "attachment"}, // pure: no kernel; and see below
@@ -35,9 +35,10 @@ func arrows() map[string][]string {
 		"overlay":    below,
 		"ipam":       below,
 		"resource":   {"engine", "kernel", "attachment"},
-		"engine":     {"attachment"}, // no kind and no kernel
-		"kernel":     {},
+		"engine":     {"attachment", "program"}, // no kind and no kernel
+		"kernel":     {"program"},
 		"attachment": {},
+		"program":    {},
 	}
 }
 
