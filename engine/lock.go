@@ -15,7 +15,12 @@ import (
 // A Lock is a flock(2) on a file of the state directory. It ends with the
 // process, however that ends, and with the programs that it executes under it
 // (see keep).
-type Lock struct{ f *os.File }
+type Lock struct {
+	f *os.File
+	// standsIn says that f is the state directory, in the place of a file that
+	// there is no room for.
+	standsIn bool
+}
 
 // Unlock lets go. A second call does nothing.
 func (l *Lock) Unlock() {
@@ -42,6 +47,9 @@ func (l *Lock) keep(ctx context.Context) context.Context {
 // waits for it notices, and makes another.
 func (l *Lock) drop() error {
 	defer l.Unlock()
+	if l.standsIn {
+		return nil
+	}
 	if err := os.Remove(l.f.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove the lock's file: %w", err)
 	}
@@ -58,7 +66,7 @@ const lockWait = 30 * time.Second
 func flock(ctx context.Context, f *os.File, how int) (*Lock, error) {
 	err := flockNow(f, how)
 	if err == nil {
-		return &Lock{f}, nil
+		return &Lock{f: f}, nil
 	}
 	if !errors.Is(err, unix.EWOULDBLOCK) {
 		name := f.Name()
@@ -83,7 +91,7 @@ func flockWait(ctx context.Context, f *os.File, how int) (*Lock, error) {
 			_ = f.Close()
 			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 		}
-		return &Lock{f}, nil
+		return &Lock{f: f}, nil
 	case <-ctx.Done():
 		busy := heldBy(f)
 		go func() {
@@ -91,7 +99,7 @@ func flockWait(ctx context.Context, f *os.File, how int) (*Lock, error) {
 				_ = f.Close()
 				return
 			}
-			(&Lock{f}).Unlock()
+			(&Lock{f: f}).Unlock()
 		}()
 		return nil, busy
 	}

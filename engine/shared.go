@@ -9,7 +9,7 @@ import (
 // alone runs f, with the lock in its context, while nobody else is at the thing. The files that say who uses
 // it go with the last user.
 func (e *Engine[E]) alone(ctx context.Context, thing string, f func(context.Context) error) error {
-	lock, err := e.Journal.Lock(ctx, thing, true)
+	lock, err := e.Journal.lockAnyway(ctx, thing)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (e *Engine[E]) guarded(ctx context.Context, r Resource[E], f func(context.C
 	if !ok || e.Journal == nil || g.Guard() == "" {
 		return f(ctx)
 	}
-	lock, err := e.Journal.Lock(ctx, g.Guard(), true)
+	lock, err := e.Journal.lockAnyway(ctx, g.Guard())
 	if err != nil {
 		return err
 	}

@@ -42,19 +42,15 @@ func (j *Journal) usersDir(thing string) string {
 
 // Lock takes a named lock, shared or exclusive.
 func (j *Journal) Lock(ctx context.Context, name string, exclusive bool) (*Lock, error) {
-	dir := filepath.Join(j.root, "locks")
-	path := filepath.Join(dir, attachment.Digest(name))
+	path := j.lockPath(name)
 	how := unix.LOCK_SH
 	if exclusive {
 		how = unix.LOCK_EX
 	}
 	for {
-		f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 		if errors.Is(err, os.ErrNotExist) {
-			if err := mkdirIn(j.root, dir); err != nil {
-				return nil, err
-			}
-			continue
+			f, err = j.makeLock(ctx, path)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("open lock of %s: %w", name, err)
@@ -80,10 +76,71 @@ func (j *Journal) Lock(ctx context.Context, name string, exclusive bool) (*Lock,
 	}
 }
 
+func (j *Journal) lockPath(name string) string {
+	return filepath.Join(j.root, "locks", attachment.Digest(name))
+}
+
+// makeLock makes the file of a lock, which nobody does while another has the
+// state directory's own lock.
+func (j *Journal) makeLock(ctx context.Context, path string) (*os.File, error) {
+	making, err := j.lockRoot(ctx, unix.LOCK_SH)
+	if err != nil {
+		return nil, err
+	}
+	defer making.Unlock()
+	const flags = os.O_RDONLY | os.O_CREATE | unix.O_NOFOLLOW
+	f, err := os.OpenFile(path, flags, 0o600)
+	if errors.Is(err, os.ErrNotExist) {
+		if err := mkdirIn(j.root, filepath.Dir(path)); err != nil {
+			return nil, err
+		}
+		f, err = os.OpenFile(path, flags, 0o600)
+	}
+	return f, err
+}
+
+func (j *Journal) lockRoot(ctx context.Context, how int) (*Lock, error) {
+	f, err := os.Open(j.root)
+	if err != nil {
+		return nil, fmt.Errorf("open state directory: %w", err)
+	}
+	return flock(ctx, f, how)
+}
+
+// lockAnyway takes a named lock exclusively, also where there is no room for its
+// file: then the state directory's own lock stands for it, and keeps others from
+// making the file. Until it is let go of, no other lock may be taken.
+func (j *Journal) lockAnyway(ctx context.Context, name string) (*Lock, error) {
+	for {
+		lock, err := j.Lock(ctx, name, true)
+		if !noRoom(err) {
+			return lock, err
+		}
+		root, err := j.lockRoot(ctx, unix.LOCK_EX)
+		if err != nil {
+			return nil, err
+		}
+		_, err = os.Lstat(j.lockPath(name))
+		if errors.Is(err, os.ErrNotExist) {
+			root.standsIn = true
+			return root, nil
+		}
+		root.Unlock() // room was found meanwhile
+		if err != nil {
+			return nil, fmt.Errorf("look at lock of %s: %w", name, err)
+		}
+	}
+}
+
+// noRoom tells whether nothing can be made, while all that is there can be used.
+func noRoom(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+}
+
 // dropFree removes the file of a lock that nobody holds, if nobody uses what it
 // guards.
 func (j *Journal) dropFree(name string) error {
-	path := filepath.Join(j.root, "locks", attachment.Digest(name))
+	path := j.lockPath(name)
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -99,7 +156,7 @@ func (j *Journal) dropFree(name string) error {
 		}
 		return fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
-	lock := &Lock{f}
+	lock := &Lock{f: f}
 	defer lock.Unlock()
 	same, err := stillAt(f, path)
 	if err != nil || !same {
@@ -111,7 +168,7 @@ func (j *Journal) dropFree(name string) error {
 // dropLock removes the file of a lock that is held exclusively: whoever waits
 // for it notices, and makes another.
 func (j *Journal) dropLock(name string) error {
-	err := os.Remove(filepath.Join(j.root, "locks", attachment.Digest(name)))
+	err := os.Remove(j.lockPath(name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove lock of %s: %w", name, err)
 	}
@@ -141,18 +198,41 @@ func (j *Journal) register(thing string, u user, content any) error {
 func replaceFile(path string, data []byte) error {
 	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path))
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
+	if err == nil {
+		_, err = f.Write(data)
+		err = errors.Join(err, f.Close())
+		if err == nil {
+			err = os.Rename(tmp, path)
+		}
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp))
+		}
+	}
+	if noRoom(err) {
+		err = rewriteFile(path, data, err)
+	}
 	if err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write state: %w", err), os.Remove(tmp))
-	}
 	return nil
+}
+
+// rewriteFile writes over a file, if it has the room already; else the error is
+// cause. Those who read it do so under the same lock.
+func rewriteFile(path string, data []byte, cause error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return cause
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || int64(len(data)) > st.Blocks*512 {
+		return cause
+	}
+	if _, err := f.WriteAt(data, 0); err != nil {
+		return err
+	}
+	return f.Truncate(int64(len(data)))
 }
 
 // unregister ends the use.
