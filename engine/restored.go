@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 )
 
@@ -73,13 +74,47 @@ func (e *Engine[E]) holders(thing string) ([]holder, error) {
 		}
 		h := holder{who: u}
 		ok, err := e.Journal.readUser(thing, u, &h)
+		if errors.Is(err, ErrUnreadable) || ok && h.Kind == "" {
+			h, ok, err = e.fromEntry(thing, u)
+		}
 		if ok && err == nil {
 			stack = append(stack, h)
 		}
 		return true, err
 	})
-	slices.SortFunc(stack, func(a, b holder) int { return cmp.Compare(a.Order, b.Order) })
+	slices.SortFunc(stack, func(a, b holder) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.who.file(), b.who.file()))
+	})
 	return stack, err
+}
+
+// fromEntry is the holder whose own file is lost (emptied, torn), as its entry
+// has it: with the value that it found at ADD, below those whose place is known.
+// Those of one attachment are in the order of their making. Where the entry tells
+// nothing either, nothing is known to have been changed.
+func (e *Engine[E]) fromEntry(thing string, u user) (holder, bool, error) {
+	entry, err := openEntry(filepath.Join(e.Journal.attachmentsDir(), u.owner), u.entry)
+	if entry == nil || err != nil {
+		return holder{}, false, err
+	}
+	defer entry.Close()
+	err = entry.decode()
+	if errors.Is(err, errEmpty) || notForUs(err) {
+		return holder{}, false, nil
+	}
+	if err != nil {
+		return holder{}, false, err
+	}
+	for _, rec := range entry.records {
+		r, err := e.Codec.decode(rec)
+		if err != nil || !rec.tried {
+			continue
+		}
+		if ref := RefOf(r); thing == string(ref) || thing == scoped(ref, entry.Header.Scope) {
+			return holder{Set: entry.Done, Kind: rec.kind, Body: rec.body, who: u}, true, nil
+		}
+	}
+	return holder{}, false, nil
 }
 
 // removeRestored puts the old value back, unless a later holder stands above:

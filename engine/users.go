@@ -31,10 +31,12 @@ func (u user) file() string { return u.owner + "." + u.entry }
 // thing names what is shared, across attachments.
 func thing(ref Ref, scope Scope, inScope bool) string {
 	if inScope {
-		return string(ref) + " in " + scope.ID
+		return scoped(ref, scope.ID)
 	}
 	return string(ref)
 }
+
+func scoped(ref Ref, scope string) string { return string(ref) + " in " + scope }
 
 func (j *Journal) usersDir(thing string) string {
 	return filepath.Join(j.root, "shared", attachment.Digest(thing))
@@ -321,7 +323,8 @@ func (j *Journal) header(u user) (h Header, ok bool, err error) {
 	return e.Header, true, nil
 }
 
-// readUser gives what register kept; ok is false where there is none.
+// readUser gives what register kept; ok is false where there is none. What makes
+// no sense is ErrUnreadable.
 func (j *Journal) readUser(thing string, u user, content any) (ok bool, err error) {
 	f, err := os.OpenFile(filepath.Join(j.usersDir(thing), u.file()), os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -330,9 +333,12 @@ func (j *Journal) readUser(thing string, u user, content any) (ok bool, err erro
 	if err != nil {
 		return false, fmt.Errorf("read user of %s: %w", thing, err)
 	}
-	err = json.NewDecoder(f).Decode(content)
+	data, err := io.ReadAll(io.LimitReader(f, entryMax))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return false, fmt.Errorf("read user of %s: %w", thing, err)
+	}
+	if err := json.Unmarshal(data, content); err != nil {
+		return false, fmt.Errorf("user of %s: %w: %w", thing, ErrUnreadable, err)
 	}
 	return true, nil
 }

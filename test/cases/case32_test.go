@@ -126,3 +126,21 @@ func TestCase32LegacyTableWithoutProgram(t *testing.T) {
 		t.Error("a network of iptables was looked through without iptables")
 	}
 }
+
+// TestCase32EmptiedRecords: the files that say who uses and holds what are
+// emptied. DEL puts back what the entries know, and leaves nothing.
+func TestCase32EmptiedRecords(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, network{})
+	before := s.h.Snapshot()
+	a := s.inList("tuning", values()...)
+	r := a.Base().MustAdd(t)
+	inside, tuned := s.inside(a), a.Itself().WithConfig("prevResult", r)
+	tuned.MustAdd(t)
+	s.h.MustRun("find", "/run/fairlead/shared", "-type", "f", "-exec", "truncate", "-s", "0", "{}", "+")
+	tuned.MustDel(t)
+	s.same(inside, s.inside(a))
+	a.Base().MustDel(t)
+	s.h.DeleteNetns(a.Netns)
+	s.clean(before)
+}
