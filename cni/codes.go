@@ -69,16 +69,32 @@ func Code(err error) uint {
 	switch {
 	case errors.Is(err, engine.ErrDone):
 		return CodeAlreadyAdded
-	case errors.Is(err, engine.ErrBusy), errors.Is(err, unix.EBUSY):
+	case errors.Is(err, engine.ErrTooLarge):
+		return CodeConfig
+	case errors.Is(err, engine.ErrBusy), passing(err):
 		return CodeTryAgain
 	case errors.As(err, &left):
 		return CodeRemains
 	case engine.IsConflict(err), errors.Is(err, unix.EEXIST):
 		return CodeConflict
-	case errors.Is(err, unix.EIO), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EROFS):
+	case errors.Is(err, unix.EIO), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EROFS):
 		return CodeIO
 	}
 	return CodeFailed
+}
+
+// passing tells whether what refused the call may let it through in a moment:
+// somebody is at it, or something that the whole node has is used up.
+func passing(err error) bool {
+	for _, e := range []unix.Errno{
+		unix.EBUSY, unix.EAGAIN, unix.EINTR, unix.ETXTBSY,
+		unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // withCode gives err the code, unless it has one already.

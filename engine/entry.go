@@ -24,6 +24,10 @@ const Format = 1
 // resources of some hundred bytes.
 const entryMax = 4 << 20
 
+// intentMax bounds an entry when something more is intended: what is learned of
+// it, and said while it is made, must find room too.
+const intentMax = entryMax / 2
+
 // Header is an entry's first line: whose it is and where it acts.
 type Header struct {
 	Format int           `json:"format"`
@@ -137,6 +141,13 @@ func (e *Entry) append(lines ...line) error {
 		if err := enc.Encode(l); err != nil {
 			return fmt.Errorf("encode journal entry %s: %w", e.name, err)
 		}
+	}
+	limit := int64(entryMax)
+	if len(lines) > 0 && (lines[0].Intend > 0 || lines[0].Facts != nil) {
+		limit = intentMax
+	}
+	if size := e.size + int64(buf.Len()); size > limit {
+		return fmt.Errorf("write journal entry %s: %d bytes, at most %d: %w", e.name, size, limit, ErrTooLarge)
 	}
 	if _, err := e.file.Write(buf.Bytes()); err != nil {
 		// A half line would spoil those that follow it.

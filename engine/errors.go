@@ -25,6 +25,9 @@ var ErrUnreadable = errors.New("unreadable journal entry")
 // thing of its own.
 var ErrApart = errors.New("they are two things of one name")
 
+// ErrTooLarge says that what was to be recorded could not be read again.
+var ErrTooLarge = errors.New("too large for the journal")
+
 type partialError struct{ err error }
 
 func (e *partialError) Error() string { return e.err.Error() }
