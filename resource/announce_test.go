@@ -36,11 +36,14 @@ func heard(t *testing.T, fd int, mac net.HardwareAddr, addr netip.Addr) bool {
 	buf := make([]byte, 256)
 	until := time.Now().Add(5 * time.Second)
 	for time.Now().Before(until) {
-		n, _, err := unix.Recvfrom(fd, buf, 0)
+		n, from, err := unix.Recvfrom(fd, buf, 0)
 		if errors.Is(err, unix.EAGAIN) {
 			return false
 		}
 		noError(t, err)
+		if at, ok := from.(*unix.SockaddrLinklayer); ok && at.Pkttype == unix.PACKET_OUTGOING {
+			continue // sent, and not yet heard by anyone
+		}
 		frame := buf[:n]
 		if n >= 42 && frame[12] == 8 && frame[13] == 6 && bytes.Equal(frame[22:28], mac) && bytes.Equal(frame[28:32], addr.AsSlice()) {
 			return true
