@@ -16,19 +16,26 @@ const roomFiles = 2
 // be had. It is found out by writing, into files without a name, which are gone
 // at the end however that comes.
 func (j *Journal) Room() error {
-	var errs []error
-	for range roomFiles {
-		f, err := unnamed(j.root)
-		if err == nil {
-			defer f.Close()
-			_, err = f.Write([]byte{'\n'})
-		}
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := j.fit(roomFiles); err != nil {
 		return fmt.Errorf("write to state directory: %w", err)
 	}
 	return nil
+}
+
+// fit writes to that many files at once.
+func (j *Journal) fit(files int) error {
+	if files == 0 {
+		return nil
+	}
+	f, err := unnamed(j.root)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write([]byte{'\n'}); err != nil {
+		return err
+	}
+	return j.fit(files - 1)
 }
 
 // unnamed makes a file without a name, or, where the file system has none, one

@@ -39,7 +39,7 @@ func (s *Store) machineID() (string, error) {
 	}
 	id = strings.ToLower(id)
 	// An image that was never started has "uninitialized", or an empty file.
-	if raw, err := hex.DecodeString(id); err != nil || len(raw) != 16 || strings.Trim(id, "0") == "" {
+	if !validMachineID(id) {
 		return "", nil
 	}
 	product, err := s.line(s.productFile)
@@ -47,6 +47,11 @@ func (s *Store) machineID() (string, error) {
 		return "", err
 	}
 	return attachment.Digest("machine/" + id + "/" + strings.ToLower(product)), nil
+}
+
+func validMachineID(id string) bool {
+	raw, err := hex.DecodeString(id)
+	return err == nil && len(raw) == 16 && strings.Trim(id, "0") != ""
 }
 
 // line is the one line of a file of the system.

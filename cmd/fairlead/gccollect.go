@@ -61,7 +61,7 @@ func (c *collection) run(ctx context.Context) error {
 		return fmt.Errorf("%s has disableGC, since others may have attachments of its name: --force would take theirs away", c.list.Name)
 	}
 	errs := c.deleteCached(ctx)
-	why := ""
+	var why string
 	switch {
 	case c.list.DisableGC:
 		why = "the list has disableGC"

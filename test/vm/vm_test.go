@@ -191,9 +191,11 @@ func pidfd(t *testing.T, pid string) int {
 
 // retry repeats a call that a signal interrupted.
 func retry(call func() (int, error)) (n int, err error) {
-	for n, err = call(); errors.Is(err, unix.EINTR); n, err = call() {
+	for {
+		if n, err = call(); !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
 	}
-	return n, err
 }
 
 func childrenOf(t *testing.T, pid int) []string {
