@@ -21,6 +21,11 @@ func (c *call) expected(ctx context.Context, st Statement, env resource.Env, sco
 		return nil, err
 	}
 	stale, err := resource.Superseded(ctx, env, list)
+	if err == nil && stale && !c.plugin.IPAM {
+		// Another's link in the place of ours is damage, unless prevResult is of
+		// an ADD that the journal does not know.
+		stale, err = c.anothersResult(prev)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +62,37 @@ func (c *call) expected(ctx context.Context, st Statement, env resource.Env, sco
 	}
 	seen, err := promised(prev, c.req.IfName)
 	return append(list, seen...), err
+}
+
+// anothersResult tells whether prevResult is of an ADD that the journal has not
+// recorded: another suite's, under the same container ID.
+func (c *call) anothersResult(prev *current.Result) (bool, error) {
+	if prev == nil {
+		return false, nil
+	}
+	addresses, err := prefixes(prev.IPs)
+	if err != nil {
+		return false, fmt.Errorf("prevResult: %w", err)
+	}
+	mac := ""
+	for _, i := range prev.Interfaces {
+		if i.Sandbox != "" && i.Name == c.req.IfName {
+			mac = i.Mac
+		}
+	}
+	entries, err := c.engine.Journal.Entries(c.req.ID())
+	if err != nil {
+		return false, err
+	}
+	var list []resource.Resource
+	for _, e := range entries {
+		made, err := c.engine.Codec.Decode(e)
+		if err != nil {
+			return false, err
+		}
+		list = append(list, made...)
+	}
+	return !resource.GivenBy(list, c.req.IfName, mac, addresses), nil
 }
 
 // handedOn tells whether prevResult still has each address that an IPAM plugin
@@ -151,7 +187,7 @@ func (c *call) ready(ctx context.Context, env resource.Env, st Statement) []erro
 	}
 	list, err := c.plan(st, Facts{}, ipam)
 	if err != nil {
-		return []error{err}
+		return []error{withCode(CodeNotAvailable, err)}
 	}
 	var errs []error
 	for _, r := range list {

@@ -16,10 +16,13 @@ func (l *ChildLink) Observe(_ context.Context, env Env) (engine.State, error) {
 		return engine.State{}, err
 	}
 	link, err := l.find(ns, env.Recorded)
+	var d drift
+	if err == nil && link == nil {
+		link, err = l.replaced(ns, &d)
+	}
 	if err != nil || link == nil {
 		return absentUnless(err)
 	}
-	var d drift
 	if link.Name != l.Name {
 		d.add("%s is called %s", l.Name, link.Name)
 	}
@@ -29,6 +32,17 @@ func (l *ChildLink) Observe(_ context.Context, env Env) (engine.State, error) {
 	}
 	err = l.compareValues(env, *link, &d)
 	return d.state(), err
+}
+
+// replaced gives the link of our kind that has the name of one that is gone, so
+// that what differs can be told.
+func (l *ChildLink) replaced(ns *kernel.Namespace, d *drift) (*kernel.Link, error) {
+	link, ok, err := ns.Link(l.Name)
+	if err != nil || !ok || link.Name != l.Name || link.Kind != l.Type {
+		return nil, err
+	}
+	d.add("%s is another link, of index %d, not %d", l.Name, link.Index, l.Index)
+	return &link, nil
 }
 
 // compareKind compares what was said at the link's creation.

@@ -1,6 +1,11 @@
 package resource
 
-import "context"
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+)
 
 // Superseder can tell that another suite has put its own in its place.
 type Superseder interface {
@@ -31,6 +36,33 @@ func Superseded(ctx context.Context, env Env, list []Resource) (bool, error) {
 		return ok && link.Name == name, err
 	}
 	return false, nil
+}
+
+// GivenBy tells whether the ADD that made the list can have given a result with
+// this MAC address and these addresses for the container's interface: it has the
+// addresses on record, and one of the MAC addresses, where any is.
+func GivenBy(list []Resource, ifName, mac string, addresses []netip.Prefix) bool {
+	var macs []string
+	for _, r := range list {
+		switch r := r.(type) {
+		case *Address:
+			if r.Side == Container && r.Link == ifName && r.Address.IsValid() && !slices.Contains(addresses, r.Address) {
+				return false
+			}
+		case *LinkAttr:
+			if r.Attr == AttrMAC {
+				macs = append(macs, r.Value)
+			}
+		case *Veth:
+			macs = append(macs, r.MAC)
+		case *ChildLink:
+			macs = append(macs, r.MAC)
+		case *Tap:
+			macs = append(macs, r.MAC)
+		}
+	}
+	macs = slices.DeleteFunc(macs, func(m string) bool { return m == "" })
+	return mac == "" || len(macs) == 0 || slices.ContainsFunc(macs, func(m string) bool { return strings.EqualFold(m, mac) })
 }
 
 // onRecord is a link of the container as the journal knows it; 0 where r says

@@ -61,7 +61,7 @@ func mountMachineID() error {
 	if err := unix.Mount(own, etc, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("mounting a machine ID: %w", err)
 	}
-	return nil
+	return os.Remove(own) // what is mounted stays, and nothing of ours is in /run
 }
 
 // Born are the mounts that the host began with, the machine's and its own few:

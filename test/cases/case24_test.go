@@ -16,8 +16,8 @@ func TestCase24Protocol(t *testing.T) {
 			if got := o.Result(s)["cniVersion"]; !o.OK() || got != v {
 				s.Errorf("VERSION of %s answers %v", v, got)
 			}
-			bad := a.WithEnv("CNI_NETNS", "/run/netns/none").Call("ADD")
-			s.fails("ADD to a namespace that is nowhere", bad, 8)
+			bad := a.WithEnv("CNI_IFNAME", "a/b").Call("ADD")
+			s.fails("ADD of an interface that can't be called so", bad, 4)
 			if got := bad.Result(s)["cniVersion"]; got != v {
 				s.Errorf("an error of version %v, want %s: %s", got, v, bad.Stdout)
 			}

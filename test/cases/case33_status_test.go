@@ -65,7 +65,7 @@ func TestCase33StatusOfAKindThatTheKernelLacks(t *testing.T) {
 			h.MustRun("ip", "link", "add", "up0", "type", "veth", "peer", "up1")
 			config := c.config.With("cniVersion", "1.1.0", "name", "n")
 			if kind == "ptp" || kind == "dummy" {
-				config = config.With("ipam", host.Config{"type": "static", "addresses": []any{host.Config{"address": "10.1.2.3/24"}}})
+				config = config.With("ipam", host.Config{"type": "static", "addresses": []any{host.Config{"address": "10.1.2.3/24", "gateway": "10.1.2.1"}}})
 			}
 			a := h.Attach(host.Build(t), config, "eth0")
 			before := h.MustRun("ip", "link")

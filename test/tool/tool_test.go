@@ -199,7 +199,7 @@ func TestPlanTouchesNothing(t *testing.T) {
 		kind, _, _ := strings.Cut(o.Kind, ".")
 		kinds = append(kinds, kind)
 	}
-	want := "bridge veth delegate link-sysctls address up route announce bridge-address sysctl masquerade-table masquerade"
+	want := "bridge veth delegate link-sysctls address up route announce bridge-address sysctl sysctl masquerade-table masquerade"
 	if got := strings.Join(kinds, " "); got != want {
 		t.Errorf("the plan is\n%s, want\n%s", got, want)
 	}

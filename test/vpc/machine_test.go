@@ -21,7 +21,7 @@ func TestKernelWithoutVRFs(t *testing.T) {
 			if status.OK() != add.OK() {
 				t.Errorf("STATUS: %s; ADD: %s", status.Stdout, add.Stdout)
 			}
-			if !status.OK() && (status.Error(t).Code != 50 || !strings.Contains(status.Error(t).Error(), "VRF")) {
+			if !status.OK() && (status.Error(t).Code != 50 || !strings.Contains(strings.ToLower(status.Error(t).Error()), "vrf")) {
 				t.Errorf("%s", status.Stdout)
 			}
 			if !add.OK() {
