@@ -37,8 +37,11 @@ func (l *ChildLink) Observe(_ context.Context, env Env) (engine.State, error) {
 // replaced gives the link of our kind that has the name of one that is gone, so
 // that what differs can be told.
 func (l *ChildLink) replaced(ns *kernel.Namespace, d *drift) (*kernel.Link, error) {
+	if l.Index == 0 {
+		return nil, nil
+	}
 	link, ok, err := ns.Link(l.Name)
-	if err != nil || !ok || link.Name != l.Name || link.Kind != l.Type {
+	if err != nil || !ok || link.Name != l.Name || link.Kind != l.Type || l.another(link.Alias) {
 		return nil, err
 	}
 	d.add("%s is another link, of index %d, not %d", l.Name, link.Index, l.Index)
