@@ -131,7 +131,10 @@ func (n *node) leases(ends []end) (files []string, err error) {
 				if err == nil && d.Type().IsRegular() && held[base(path)] {
 					files = append(files, path)
 				}
-				return nil //nolint:nilerr // what is not there is no lease
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil
+				}
+				return err
 			}))
 		}
 	})

@@ -132,7 +132,12 @@ func (b *baseline) round(ctx context.Context, s *setup, c course) (err error) {
 		return err
 	}
 	b.measure.sets = b.measure.sets || len(changedSettings(ready, now)) > 0
-	for _, st := range c.after {
+	return b.follow(ctx, n, c.after)
+}
+
+// follow makes the steps that come after the one in question.
+func (b *baseline) follow(ctx context.Context, n *node, steps []step) error {
+	for _, st := range steps {
 		err := st.call(ctx, n)
 		if err != nil && st.tolerated {
 			b.measure.flaws[st.name] = err
