@@ -210,6 +210,11 @@ func (b *Bridge) Observe(_ context.Context, env Env) (engine.State, error) {
 	if b.VLANFiltering && !filtersVLANs(link) {
 		d.add("%s does not filter VLANs", b.Name)
 	}
+	if b.Pin && !b.VLANFiltering { // the gateway is on the bridge itself
+		if err := d.noVLAN(env.Host, link, link); err != nil {
+			return engine.State{}, err
+		}
+	}
 	// One that has its address from its ports may have changed it since.
 	if b.Pin || b.ours(link) {
 		d.mac(link, first(b.expectMAC, b.FoundMAC))

@@ -98,6 +98,9 @@ func (d *drift) member(ns *kernel.Namespace, link kernel.Link, bridge, vrf strin
 		if ok && vrf != "" && zoneOf(master.Group) != 0 && link.Group != master.Group {
 			d.add("%s is not in the zone of VRF %s", link.Name, vrf)
 		}
+		if err == nil && bridge != "" {
+			err = d.noVLAN(ns, master, link)
+		}
 		return err
 	}
 	if bridge != "" {
@@ -106,6 +109,20 @@ func (d *drift) member(ns *kernel.Namespace, link kernel.Link, bridge, vrf strin
 		d.add("%s is not in VRF %s", link.Name, vrf)
 	}
 	return nil
+}
+
+// noVLAN is for a port of a bridge, or the bridge itself, to which no frame can
+// come: the bridge filters VLANs, and it is in none. An operator's bridge puts new
+// ports in none where its default_pvid is 0.
+func (d *drift) noVLAN(ns *kernel.Namespace, bridge, link kernel.Link) error {
+	if !filtersVLANs(bridge) {
+		return nil
+	}
+	vlans, err := ns.BridgeVLANs(link.Index)
+	if err == nil && len(vlans) == 0 {
+		d.add("%s is in no VLAN, and %s filters them", link.Name, bridge.Name)
+	}
+	return err
 }
 
 // state is Present, or Drifted with every difference named.

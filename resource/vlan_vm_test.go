@@ -250,6 +250,60 @@ func TestCase31VLANGatewayLeadsNowhere(t *testing.T) {
 	}
 }
 
+// TestCase31VLANGatewayLedAway: whose port was moved to another namespace. Ours is
+// refused, for whoever moved it had a reason; another's may lead back from there.
+func TestCase31VLANGatewayLedAway(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	made(t, env, filtering(), testGateway())
+	port, _ := testGateway().port()
+	set(t, env.Host, port, kernel.LinkChange{Netns: newEnv(t).Container})
+	g, says := testGateway(), "its other end is in another namespace"
+	if s := observe(t, env, g); s.Is != engine.IsDrifted || !strings.Contains(s.Detail, says) {
+		t.Errorf("CHECK: %+v", s)
+	}
+	before := picture(t, env)
+	for verb, err := range map[string]error{
+		"STATUS": g.Ready(context.Background(), env), "ADD": g.Create(context.Background(), env),
+	} {
+		if !engine.IsConflict(err) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", verb, err)
+		}
+	}
+	wantPicture(t, env, before)
+
+	env = newEnv(t)
+	made(t, env, filtering())
+	otherSuites(t, env)
+	set(t, env.Host, "veth0", kernel.LinkChange{Netns: newEnv(t).Container})
+	made(t, env, testGateway())
+}
+
+// TestCase31BridgeThatPutsPortsInNoVLAN: an operator's with default_pvid 0. Its
+// ports are his to put into VLANs, and CHECK says no until he has.
+func TestCase31BridgeThatPutsPortsInNoVLAN(t *testing.T) {
+	t.Parallel()
+	env := newEnv(t)
+	noError(t, env.Host.AddLink(kernel.LinkSpec{Name: "cni0", Kind: kernel.BridgeKind{VLANFiltering: true}}))
+	index := link(t, env.Host, "cni0").Index
+	_, err := env.Host.DelBridgeVLAN(index, 1, kernel.VLANFlags{Self: true})
+	noError(t, err)
+	b, v := newBridge(), testVeth()
+	b.Pin, v.Master = true, "cni0"
+	made(t, env, b, v)
+	_, err = env.Host.DelBridgeVLAN(link(t, env.Host, v.Host).Index, 1, kernel.VLANFlags{})
+	noError(t, err)
+	for name, r := range map[string]Resource{"cni0": b, v.Host: v} {
+		if s := observe(t, env, r); s.Is != engine.IsDrifted || s.Detail != name+" is in no VLAN, and cni0 filters them" {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	noError(t, env.Host.AddBridgeVLAN(index, 7, kernel.VLANFlags{Self: true, PVID: true, Untagged: true}))
+	noError(t, env.Host.AddBridgeVLAN(link(t, env.Host, v.Host).Index, 7, kernel.VLANFlags{PVID: true, Untagged: true}))
+	wantState(t, env, b, engine.IsPresent)
+	wantState(t, env, v, engine.IsPresent)
+}
+
 // TestCase31LinksUnderTheGatewaysName: what is of use is taken, and no more.
 func TestCase31LinksUnderTheGatewaysName(t *testing.T) {
 	t.Parallel()

@@ -207,9 +207,13 @@ func (g *VLANGateway) look(env Env, link kernel.Link) (way gatewayWay, err error
 	return way, err
 }
 
-// astray says why a link that is no pair does not lead into the VLAN, or is ""
-// also where that can't be seen.
+// astray says why a link that is no pair of this namespace does not lead into the
+// VLAN, or is "" also where that can't be seen: an operator's pair to another
+// namespace may lead back, but ours began as a port.
 func (g *VLANGateway) astray(env Env, way gatewayWay, link kernel.Link) (string, error) {
+	if link.Kind == "veth" && madeFor(g.Bridge, link) {
+		return "its other end is in another namespace", nil
+	}
 	switch kind := link.Info.(type) {
 	case kernel.DummyKind, kernel.IFBKind:
 		return "a link of kind " + link.Kind + " leads nowhere", nil
