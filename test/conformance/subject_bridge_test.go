@@ -1,8 +1,6 @@
 package conformance
 
 import (
-	"strings"
-
 	"github.com/fairlead-net/fairlead/test/host"
 )
 
@@ -62,7 +60,7 @@ func bridgeVLAN() subject {
 	s.name, s.vm = "bridge+vlan", true
 	s.config = s.config.With("vlan", 100, "macspoofchk", true, "portIsolation", true, "preserveDefaultVlan", false)
 	s.interfaces = []side{onHost, onHost, inContainer, onHost}
-	s.stands = func(f host.Fact) bool { return host.Bridge("cni0")(f) || vlanGateway(f) }
+	s.stands = host.Bridge("cni0")
 	s.breakages = append(inside(),
 		breakage{17, "masquerade and anti-spoof rules gone", nil, flushFilters},
 		breakage{17, "lease gone", nil, loseLease},
@@ -71,16 +69,6 @@ func bridgeVLAN() subject {
 		}},
 	)
 	return s
-}
-
-// vlanGateway is true for what belongs to the bridge's interface in its VLAN,
-// which stands like the bridge, and to that interface's end at the bridge.
-func vlanGateway(f host.Fact) bool {
-	switch f.Sort {
-	case "link", "address", "route":
-		return f.Name == "cni0.100" || strings.Contains(f.Detail, "ifalias=fairlead:bridge cni0 ")
-	}
-	return false
 }
 
 // inside is what can go wrong within a container that has a link of its own

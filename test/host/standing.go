@@ -53,10 +53,11 @@ func standingFile(path string) bool {
 }
 
 // Bridge is true for what belongs to a bridge that stands after its last
-// port has gone (rule 9).
+// container has gone (rule 9), its VLAN gateways and their ports among it.
 func Bridge(name string) func(Fact) bool {
+	mark := "ifalias=fairlead:bridge " + name + " "
 	return func(f Fact) bool {
-		if f.Name != name && !strings.HasPrefix(f.Name, name+".") {
+		if f.Name != name && !strings.HasPrefix(f.Name, name+".") && !strings.Contains(f.Detail, mark) {
 			return false
 		}
 		switch f.Sort {
