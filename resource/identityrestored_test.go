@@ -3,7 +3,6 @@ package resource
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"testing"
 
 	"github.com/fairlead-net/fairlead/engine"
@@ -179,35 +178,5 @@ func TestCase29NothingIsInheritedFromAnotherLink(t *testing.T) {
 		if err := above.Inherit(below); !errors.Is(err, engine.ErrApart) {
 			t.Errorf("%s: %v (links %d and %d)", engine.RefOf(below), err, one, two)
 		}
-	}
-}
-
-// TestCase29SourceRoutesAreKnownByTheRecord: routes that left the main table
-// are put back, where the interface is called otherwise.
-func TestCase29SourceRoutesAreKnownByTheRecord(t *testing.T) {
-	t.Parallel()
-	for name, rename := range renames() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ctx := context.Background()
-			env, one, _ := twoLinks(t)
-			for _, up := range []string{"eth0", "xeth0", "eth1", "xeth1"} {
-				set(t, env.Container, up, kernel.LinkChange{Up: ptr(true)})
-			}
-			dst := netip.MustParsePrefix("198.51.100.0/24")
-			noError(t, env.Container.AddAddress(kernel.Address{Link: one, Prefix: netip.MustParsePrefix("10.9.0.2/24")}))
-			noError(t, env.Container.AddRoute(kernel.Route{Link: one, Dst: dst, Gateway: netip.MustParseAddr("10.9.0.1")}))
-			route := SourceRoute{Dst: dst, Gateway: netip.MustParseAddr("10.9.0.1")}
-			r := &SourceRoutes{On: eth0(), Tables: []SourceTable{{Table: 100, Routes: []SourceRoute{route}}}, Moved: []SourceRoute{route}}
-			noError(t, r.Create(ctx, env))
-			set(t, env.Container, "eth1", kernel.LinkChange{Up: ptr(false)})
-			rename(t, env.Container)
-			wantState(t, env, journaled(t, r), engine.IsPresent)
-			noError(t, journaled(t, r).Remove(ctx, env))
-			if _, ok, err := env.Container.Route(kernel.Route{Link: one, Dst: dst, Gateway: netip.MustParseAddr("10.9.0.1"), Table: kernel.MainTable}); err != nil || !ok {
-				t.Errorf("the route is not back: %v", err)
-			}
-			wantState(t, env, r, engine.IsDrifted)
-		})
 	}
 }
