@@ -132,7 +132,7 @@ func build(into, name string) error {
 			return err
 		}
 	}
-	text := strings.ReplaceAll(shim, "PLUGIN", strconv.Quote(name))
+	text := strings.NewReplacer("PLUGIN", strconv.Quote(name), "BINARIES", strconv.Quote(filepath.Join(into, "bin"))).Replace(shim)
 	if err := os.WriteFile(filepath.Join(found[0], "shim.go"), []byte(text), 0o600); err != nil {
 		return err
 	}

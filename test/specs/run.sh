@@ -4,7 +4,7 @@
 here=$(dirname "$(readlink -f "$0")")
 plugin=$1
 shift
-export FAIRLEAD_SPECS_BIN="$here/bin" PATH="$here/bin:$PATH"
+export PATH="$here/bin:$PATH"
 cd "$(echo "$here"/source/plugins/*/"$plugin")" || exit 1
 exec unshare --mount --net --propagation private sh -c '
 	mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/lib && mount -t sysfs sysfs /sys && mkdir /run/netns &&
