@@ -61,6 +61,9 @@ func (t *NftTx) AddZones(z NftZonesID) {
 		r.be32(unix.NFTA_SET_DATA_TYPE, nftTypeInteger)
 		r.be32(unix.NFTA_SET_DATA_LEN, 2)
 		r.be32(unix.NFTA_SET_ID, 1) // within the transaction
+		// Earlier kernels (Linux 6.1) count only what is in a map of limited size, and
+		// would delete one of no limit that has zones in it.
+		r.nest(unix.NFTA_SET_DESC, func() { r.be32(unix.NFTA_SET_DESC_SIZE, 1<<16) })
 		r.bytes(unix.NFTA_SET_USERDATA, zonesNote())
 		return nil
 	})

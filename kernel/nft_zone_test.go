@@ -33,6 +33,7 @@ func TestNftZones(t *testing.T) {
 	const text = `table inet t {
 map zones {
 typeof iifgroup : ct zone
+size 65536
 elements = { 0x46564e21 : 20001 }
 }
 chain c {

@@ -232,7 +232,8 @@ func (t *Tap) find(ns *kernel.Namespace) (*kernel.Link, error) {
 // recorded judges the device that has the index on record. On the host nobody
 // but root writes marks, and the device passes on with its mark.
 func (t *Tap) recorded(link kernel.Link) (*kernel.Link, error) {
-	if t.VRF == "" || t.marked(link) {
+	// With our derived name and no mark it is of a call that failed in between.
+	if t.VRF == "" || t.marked(link) || link.Alias == "" && link.Name == t.Name {
 		return &link, nil
 	}
 	if _, marked := attachment.OwnerOfAlias(link.Alias); marked {

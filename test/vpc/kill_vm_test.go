@@ -3,6 +3,7 @@
 package vpc
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"syscall"
@@ -90,7 +91,8 @@ func kill(t *testing.T, c *host.Cmd, after time.Duration) {
 	select {
 	case <-ended:
 	case <-time.After(after):
-		if err := syscall.Kill(-c.Process.Pid, syscall.SIGKILL); err != nil {
+		// It may have ended just now.
+		if err := syscall.Kill(-c.Process.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Error(fmt.Errorf("kill: %w", err))
 		}
 		<-ended
