@@ -136,10 +136,12 @@ func (m *measure) see(s step, now facts) {
 }
 
 // refines tells whether it is a kernel parameter without which a network does its
-// work as well, only later: that tells neighbours, or waits for an answer.
+// work as well: that tells neighbours, waits for an answer, keeps addresses while
+// the link is down, or has the host's end heed no router of the container's.
 func (f fact) refines() bool {
 	return f.kind == "sysctl" && slices.Contains([]string{
 		"arp_notify", "ndisc_notify", "accept_dad", "dad_transmits", "enhanced_dad", "optimistic_dad",
+		"keep_addr_on_down", "accept_ra",
 	}, path.Base(f.name))
 }
 
