@@ -6,15 +6,16 @@ import (
 	"fmt"
 )
 
-// alone runs f, with the lock in its context, while nobody else is at the thing. The files that say who uses
-// it go with the last user.
+// alone runs f, with the lock in its context, while nobody else is at the thing.
+// The files that say who uses it go with the last user; that they could not be
+// looked through does not undo what f has done.
 func (e *Engine[E]) alone(ctx context.Context, thing string, f func(context.Context) error) error {
 	lock, err := e.Journal.lockAnyway(ctx, thing)
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
-	return errors.Join(f(lock.keep(ctx)), e.Journal.tidy(thing))
+	return errors.Join(f(lock.keep(ctx)), Partial(e.Journal.tidy(thing)))
 }
 
 // guarded runs f under the lock that r asks for, if it does. What f has done

@@ -39,7 +39,7 @@ func FindStateDir(dirs []string) (string, error) {
 			return dir, nil
 		}
 		errs = append(errs, err)
-		if !refused(err) {
+		if errors.Is(err, ErrStateUnknown) || !refused(err) {
 			break
 		}
 	}
@@ -54,6 +54,12 @@ func refused(err error) bool {
 		}
 	}
 	return false
+}
+
+// unusable tells that there can be no directory of that name, as opposed to: it
+// could not be looked at.
+func unusable(err error) bool {
+	return errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG)
 }
 
 // makePrivateDir accepts a dir that is ours alone, or makes one with mode 0700.
@@ -82,7 +88,7 @@ func makePrivateDir(dir string) error {
 func checkPrivateDir(dir string) error {
 	var st unix.Stat_t
 	err := retryEINTR(func() error { return unix.Lstat(dir, &st) })
-	if err != nil && !errors.Is(err, os.ErrNotExist) && !refused(err) {
+	if err != nil && !errors.Is(err, os.ErrNotExist) && !unusable(err) {
 		err = fmt.Errorf("%w: %w", ErrStateUnknown, err)
 	}
 	if err != nil {

@@ -73,7 +73,7 @@ func (j *Journal) Lock(ctx context.Context, name string, exclusive bool) (*Lock,
 		}
 		lock.Unlock()
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, j.dropFree(name)) // nobody else takes the file away
 		}
 	}
 }

@@ -37,6 +37,9 @@ type step struct {
 	// tolerated: a plugin that always fails here is told of once, not in each run.
 	tolerated bool
 	must      bool // under the fault too it must succeed
+	// named: a GC said on stderr that it keeps the attachment, which it can't
+	// prove to be dead.
+	named bool
 }
 
 // A course is what a run does with a verb.

@@ -37,8 +37,9 @@ func (j *judge) step(s step, broken bool, err error, now facts) Step {
 	case s.claim == claimKept:
 		find(Damage, j.measure.missing(now)...)
 	case err != nil:
+	case s.claim == claimRemoved && broken && s.named:
 	case s.claim == claimRemoved && broken:
-		find(Lie, j.measure.left(s.verb, now)...)
+		find(Lie, j.measure.lied(s.verb, now)...)
 	case s.claim == claimRemoved:
 		find(Leak, j.measure.left(s.verb, now)...)
 	case s.claim == claimAdded && (broken || s.fails):

@@ -14,9 +14,12 @@ func (f fact) String() string {
 	return f.where + ": " + f.kind + " " + f.name
 }
 
-// hidden tells whether it is a file that is hidden, or below a directory that is:
-// what is in it is its plugin's own affair.
-func (f fact) hidden() bool { return f.kind == "file" && strings.Contains(f.name, "/.") }
+// hidden tells whether it is a file that is hidden, or below a directory that is,
+// or a lock: what is in it, and whether it is there between two calls, is its
+// plugin's own affair.
+func (f fact) hidden() bool {
+	return f.kind == "file" && (strings.Contains(f.name, "/.") || strings.Contains(f.name, "/locks/"))
+}
 
 // facts are what is in a picture, or in several.
 type facts map[fact]held
@@ -163,6 +166,14 @@ func (m measure) plain() measure {
 	m.added = m.added.clone()
 	maps.DeleteFunc(m.added, func(k fact, _ held) bool { return k.refines() })
 	return m
+}
+
+// lied finds what a call that said success has left, and that somebody else than
+// its plugin could see.
+func (m measure) lied(verb string, now facts) []string {
+	seen := now.clone()
+	maps.DeleteFunc(seen, func(k fact, _ held) bool { return k.hidden() })
+	return m.left(verb, seen)
 }
 
 // left finds what a call that takes away has left.

@@ -208,6 +208,7 @@ type runner struct {
 	hook   inject.Hook // nil: nobody hears
 	plugin string      // that was called last
 	lost   []error     // of sessions: calls that were not heard
+	said   string      // on stderr, by the calls since it was emptied
 }
 
 var _ invoke.Exec = (*runner)(nil)
@@ -229,6 +230,7 @@ func (r *runner) ExecPlugin(ctx context.Context, path string, stdin []byte, envi
 	var out, errs bytes.Buffer
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(stdin), &out, &errs
 	err := r.run(ctx, c)
+	r.said += errs.String()
 	if err == nil {
 		return out.Bytes(), nil
 	}

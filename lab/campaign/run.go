@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -46,6 +47,7 @@ func (s *setup) run(ctx context.Context, p cellPlan, m measure, n *node) (Cell, 
 			m = m.plain()
 		}
 	}
+	n.runner.said = ""
 	err, lent, lost := s.broken(ctx, p, c, h)
 	if lost != nil {
 		return cell, lost
@@ -55,6 +57,7 @@ func (s *setup) run(ctx context.Context, p cellPlan, m measure, n *node) (Cell, 
 	if e != nil {
 		return cell, e
 	}
+	c.broken.named = p.at.Verb == verbGC && strings.Contains(n.runner.said, subjectID)
 	first := j.step(c.broken, true, err, now)
 	for _, text := range lent {
 		first.Found = append(first.Found, Finding{Damage, text})
