@@ -33,19 +33,26 @@ func (j *judge) step(s step, broken bool, err error, now facts) Step {
 		return out
 	}
 	find(Damage, j.measure.damaged(s.claim, now)...)
+	v, texts := j.held(s, broken, err, now)
+	find(v, texts...)
+	return out
+}
+
+// held holds what a step says of itself against what is there.
+func (j *judge) held(s step, broken bool, err error, now facts) (Verdict, []string) {
 	switch {
 	case s.claim == claimKept:
-		find(Damage, j.measure.missing(now)...)
+		return Damage, j.measure.missing(now)
 	case err != nil:
 	case s.claim == claimRemoved && broken && s.named:
 	case s.claim == claimRemoved && broken:
-		find(Lie, j.measure.lied(s.verb, now)...)
+		return Lie, j.measure.lied(s.verb, now)
 	case s.claim == claimRemoved:
-		find(Leak, j.measure.left(s.verb, now)...)
+		return Leak, j.measure.left(s.verb, now)
 	case s.claim == claimAdded && (broken || s.fails):
-		find(Lie, j.measure.missing(now)...)
+		return Lie, j.measure.missing(now)
 	}
-	return out
+	return Clean, nil
 }
 
 // conclude is the verdict of a run.
