@@ -34,6 +34,9 @@ func (c *call) add(ctx context.Context) (*current.Result, error) {
 		return nil, Errorf(CodeNetns, "CNI_NETNS %s: %s", c.req.Netns, absence)
 	}
 	adding, err := c.engine.Begin(ctx, env, scope, c.header(scope))
+	if errors.Is(err, engine.ErrDone) && c.plugin.Repeatable {
+		return c.again(ctx, st, env, scope, err)
+	}
 	if err != nil {
 		return nil, err
 	}

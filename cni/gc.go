@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
@@ -80,10 +81,17 @@ func (c *call) validSet() map[attachment.ID]bool {
 // spares to the valid set.
 func (c *call) sweepJournal(ctx context.Context, valid map[attachment.ID]bool) error {
 	match := func(h engine.Header) bool { return h.ID.Network == c.req.Conf.Name && h.Plugin == c.plugin.Name }
+	// Before the sweep, which opens sockets in the namespaces. That it could not
+	// be found out is no more than nothing to add.
+	abandoned, _ := c.abandoned(c.req.Conf.Name, func(id attachment.ID) bool { return valid[id] })
 	swept, err := c.engine.Sweep(ctx, match, func(h engine.Header) bool { return valid[h.ID] }, c.forced)
 	for _, h := range swept.Kept {
 		valid[h.ID] = true
-		c.warn("GC keeps %s: not among the valid attachments, but %s", h.ID, c.whyKept(h))
+		why := Nobody
+		if !slices.Contains(abandoned, h) {
+			why = c.whyKept(h)
+		}
+		c.warn("GC keeps %s: not among the valid attachments, but %s", h.ID, why)
 	}
 	for _, h := range swept.Busy {
 		valid[h.ID] = true

@@ -22,6 +22,9 @@ type Plugin struct {
 	// CheckGateways: CHECK of this IPAM plugin compares gateways too. The
 	// reference suite does so with those that a configuration names.
 	CheckGateways bool
+	// Repeatable: nothing that it makes is exclusive, and Link is all that it
+	// states. A second ADD answers as the first, and touches nothing.
+	Repeatable bool
 	// Prepare decodes the configuration and validates it: pure, no look-ups.
 	// For GC and STATUS the request names no container.
 	Prepare func(*Request) (Statement, error)

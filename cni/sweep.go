@@ -3,6 +3,7 @@ package cni
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/fairlead-net/fairlead/attachment"
@@ -13,9 +14,11 @@ import (
 // protocol has no GC, and where no configuration is at hand.
 type JournalSweep struct {
 	Network string                 // "": of every network that the journal knows
-	Valid   map[attachment.ID]bool // what is spared whatever is seen
+	Valid   map[attachment.ID]bool // what is spared whatever is seen; without a network: on any
 	Force   bool                   // what is not valid goes though its namespace lives
-	Path    []string               // where the delegates are, as CNI_PATH
+	// Abandoned: what is not valid goes, too, where nobody is in its namespace.
+	Abandoned bool
+	Path      []string // where the delegates are, as CNI_PATH
 	// Before is called once for each attachment that is about to go whole. An
 	// error keeps what is recorded of it.
 	Before func(attachment.ID) error
@@ -32,12 +35,21 @@ func (r *Runner) SweepJournal(ctx context.Context, s JournalSweep) (engine.Swept
 		return engine.Swept{}, c.noState
 	}
 	spared := make(map[attachment.ID]bool, len(s.Valid))
-	for id := range s.Valid {
-		spared[id] = true
+	maps.Copy(spared, s.Valid)
+	valid := func(id attachment.ID) bool {
+		return spared[id] || spared[attachment.ID{Container: id.Container, IfName: id.IfName}]
 	}
 	match := func(id attachment.ID) bool { return s.Network == "" || id.Network == s.Network }
-	errs := []error{c.beforeSweep(ctx, s, match, spared)}
-	swept, err := c.engine.Sweep(ctx, func(h engine.Header) bool { return match(h.ID) }, func(h engine.Header) bool { return spared[h.ID] }, s.Force)
+	var errs []error
+	var abandoned engine.Swept
+	if s.Abandoned {
+		var err error
+		abandoned, err = c.sweepAbandoned(ctx, s, valid)
+		errs = append(errs, err)
+	}
+	errs = append(errs, c.beforeSweep(ctx, s, func(id attachment.ID) bool { return match(id) && !valid(id) }, spared))
+	swept, err := c.engine.Sweep(ctx, func(h engine.Header) bool { return match(h.ID) }, func(h engine.Header) bool { return valid(h.ID) }, s.Force)
+	swept.Removed = append(abandoned.Removed, swept.Removed...)
 	for _, h := range swept.Removed {
 		if err := c.engine.Journal.Log(record(start, GC, h.Plugin, h.ID, nil)); err != nil {
 			c.warn("write the operation log: %v", err)
@@ -55,7 +67,7 @@ func (c *call) beforeSweep(ctx context.Context, s JournalSweep, match func(attac
 		return nil
 	}
 	var errs []error
-	for _, id := range c.engine.Stale(ctx, func(id attachment.ID) bool { return match(id) && !spared[id] }) {
+	for _, id := range c.engine.Stale(ctx, match) {
 		if err := s.Before(id); err != nil {
 			spared[id] = true
 			errs = append(errs, err)

@@ -46,7 +46,8 @@ type Header struct {
 	// process, where Place could not be found out, and in entries of earlier
 	// versions.
 	Place string `json:"place,omitempty"`
-	// Created is for people; nothing is decided by it.
+	// Created is for people. Nothing is removed on its word alone: it may keep
+	// what seems abandoned from being taken for that.
 	Created time.Time `json:"created"`
 }
 

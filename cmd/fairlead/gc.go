@@ -21,9 +21,9 @@ import (
 func gcCommand() *cobra.Command {
 	var f runtimeFlags
 	var valid []string
-	var force, unused bool
+	var force, unused, nobody bool
 	cmd := &cobra.Command{
-		Use:   "gc [CONFLIST [--valid ID/IFNAME]... [--force]] | gc --unused",
+		Use:   "gc [CONFLIST [--valid ID/IFNAME]... [--force]] | gc [CONFLIST] --abandoned [--valid ID/IFNAME]... | gc --unused",
 		Short: "Remove what is stale: attachments of one network or all, or what nobody uses",
 		Long: `Without a configuration list, gc removes every attachment that the journal knows,
 of whatever network, and whose namespace is gone.
@@ -34,6 +34,13 @@ matter: whatever is not named by --valid goes. The plugins are asked where the
 protocol has GC (cniVersion 1.1.0) and the list does not disable it; else the
 journal tells what is stale.
 
+With --abandoned, what no --valid names goes too where the namespace lives but
+nobody is in it: no process, descriptor, socket or other link that is up, and
+attached for ten minutes at least. A runtime that was killed while it made a pod
+leaves such. But so looks a living pod whose containers all wait to be started
+again, if its runtime keeps no process for the pod itself (CRI-O): name what
+lives by --valid. The journal tells what there is, as without a list.
+
 With --unused it removes what teardown leaves for the next container: bridges
 that Fairlead made and that have no ports, nothing upon them and no addresses of
 others, VRFs of VPCs with nobody in them and no attachment recorded, and the
@@ -41,12 +48,14 @@ tables of nftables that hold no rule.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case unused && len(args) == 0:
+			case nobody && !unused && !force && len(args) <= 1:
+				return collectAbandoned(cmd.Context(), &f, cmd.OutOrStdout(), args, valid)
+			case unused && !nobody && len(args) == 0:
 				return collectUnused(cmd.Context(), cmd.OutOrStdout())
-			case !unused && !force && len(args) == 0 && len(valid) == 0:
+			case !unused && !nobody && !force && len(args) == 0 && len(valid) == 0:
 				return collectRecorded(cmd.Context(), &f, cmd.OutOrStdout())
-			case unused || len(args) != 1:
-				return usage.Errorf("gc takes a configuration list (--valid and --force are for one), or --unused, or nothing")
+			case unused || nobody || len(args) != 1:
+				return usage.Errorf("gc takes a configuration list (--valid and --force are for one), or --abandoned, or --unused, or nothing")
 			}
 			return collect(cmd.Context(), &f, cmd.OutOrStdout(), args[0], valid, force)
 		},
@@ -54,6 +63,7 @@ tables of nftables that hold no rule.`,
 	f.register(cmd, false)
 	cmd.Flags().StringArrayVar(&valid, "valid", nil, "an attachment that is still valid: ID/IFNAME; may be repeated")
 	cmd.Flags().BoolVar(&force, "force", false, "remove what is not valid though its namespace lives")
+	cmd.Flags().BoolVar(&nobody, "abandoned", false, "remove what is not valid, too, where the namespace lives but nobody is in it")
 	cmd.Flags().BoolVar(&unused, "unused", false, "remove bridges, VRFs and tables of ours that nobody uses")
 	return cmd
 }
@@ -64,6 +74,9 @@ func collect(ctx context.Context, f *runtimeFlags, out io.Writer, conflist strin
 		return err
 	}
 	set, err := parseValid(valid)
+	if err == nil && !force {
+		defer abandoned(s.list.Name, idsOf(s.list.Name, set)).report(out)
+	}
 	if err == nil && force {
 		err = os.Setenv("FAIRLEAD_GC_FORCE", "1")
 	}

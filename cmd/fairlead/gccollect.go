@@ -71,10 +71,7 @@ func (c *collection) run(ctx context.Context) error {
 		return errors.Join(append(errs, c.plugins(ctx)...)...)
 	}
 	fmt.Fprintf(c.out, "%s: plugins are not asked, since %s; what the journal records is looked at\n", c.list.Name, why)
-	valid := make(map[attachment.ID]bool, len(c.set))
-	for _, a := range c.set {
-		valid[attachment.ID{Network: c.list.Name, Container: a.ContainerID, IfName: a.IfName}] = true
-	}
+	valid := idsOf(c.list.Name, c.set)
 	swept, err := runner().SweepJournal(ctx, cni.JournalSweep{Network: c.list.Name, Valid: valid, Force: c.force, Path: c.path})
 	if c.force {
 		errs = append(errs, swept.Unread...) // not all has gone that was to go
@@ -140,11 +137,50 @@ func (c *collection) plugin(ctx context.Context, p *libcni.PluginConfig, inject 
 }
 
 // collectRecorded removes every attachment that the journal knows, of whatever
-// network, and whose namespace is gone. Where libcni's cache has its list, the
-// whole list hears DEL, another suite's plugins too.
+// network, and whose namespace is gone.
 func collectRecorded(ctx context.Context, f *runtimeFlags, out io.Writer) error {
+	// Before the sweep, which opens sockets in the namespaces.
+	nobody := abandoned("", nil)
+	swept, err := runner().SweepJournal(ctx, cni.JournalSweep{Path: f.pluginPath(), Before: wholeList(ctx, f, out)})
+	reportSwept(out, swept)
+	nobody.report(out)
+	return err
+}
+
+// collectAbandoned removes what the journal records of one network, or of all,
+// where the namespace is gone or nobody is in it.
+func collectAbandoned(ctx context.Context, f *runtimeFlags, out io.Writer, args, valid []string) error {
+	sweep := cni.JournalSweep{Abandoned: true, Path: f.pluginPath(), Before: wholeList(ctx, f, out)}
+	if len(args) == 1 {
+		s, err := f.open(args[0])
+		if err != nil {
+			return err
+		}
+		sweep.Network = s.list.Name
+	}
+	set, err := parseValid(valid)
+	if err != nil {
+		return err
+	}
+	sweep.Valid = idsOf(sweep.Network, set)
+	swept, err := runner().SweepJournal(ctx, sweep)
+	reportSwept(out, swept)
+	return err
+}
+
+func idsOf(network string, set []types.GCAttachment) map[attachment.ID]bool {
+	ids := make(map[attachment.ID]bool, len(set))
+	for _, a := range set {
+		ids[attachment.ID{Network: network, Container: a.ContainerID, IfName: a.IfName}] = true
+	}
+	return ids
+}
+
+// wholeList has the whole list of an attachment hear DEL, another suite's plugins
+// too, where libcni's cache has it.
+func wholeList(ctx context.Context, f *runtimeFlags, out io.Writer) func(attachment.ID) error {
 	path, dirs := f.pluginPath(), f.cacheDirs()
-	before := func(id attachment.ID) error {
+	return func(id attachment.ID) error {
 		add, err := cachedOf(dirs, id)
 		if err != nil {
 			return fmt.Errorf("%s is kept: %w", id, err)
@@ -161,9 +197,29 @@ func collectRecorded(ctx context.Context, f *runtimeFlags, out io.Writer) error 
 		}
 		return nil
 	}
-	swept, err := runner().SweepJournal(ctx, cni.JournalSweep{Path: path, Before: before})
-	reportSwept(out, swept)
-	return err
+}
+
+// nobodyIn are the attachments in whose namespaces nobody is: for the operator to
+// decide upon.
+type nobodyIn []attachment.ID
+
+func abandoned(network string, valid map[attachment.ID]bool) (list nobodyIn) {
+	headers, err := runner().Abandoned(network, func(id attachment.ID) bool { return valid[id] })
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "fairlead: who may be abandoned is not known: %v\n", err)
+	}
+	for _, h := range headers {
+		if !slices.Contains(list, h.ID) {
+			list = append(list, h.ID)
+		}
+	}
+	return list
+}
+
+func (list nobodyIn) report(out io.Writer) {
+	for _, id := range list {
+		fmt.Fprintf(out, "kept %s: %s\n", id, cni.Nobody)
+	}
 }
 
 // reportSwept says what a sweep by the journal did.

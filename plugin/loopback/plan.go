@@ -14,6 +14,8 @@ func Plugin() cni.Plugin {
 	return cni.Plugin{
 		Name:  "loopback",
 		About: "the container's loopback interface is up",
+		// Runtimes call it for lo once more when they were started again.
+		Repeatable: true,
 		Prepare: func(req *cni.Request) (cni.Statement, error) {
 			return &statement{Base: cni.Base{Req: req}}, nil
 		},

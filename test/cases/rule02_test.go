@@ -53,3 +53,31 @@ func TestRule09BridgeStays(t *testing.T) {
 		}
 	})
 }
+
+// TestRule02LoopbackADDTwice: lo is nobody's alone. Runtimes ask for it again when
+// they were started again, and get the first answer; nothing is touched.
+func TestRule02LoopbackADDTwice(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, network{name: "loopback", config: base("loopback"), ifName: "lo"})
+	a := s.attach()
+	first := a.Call("ADD")
+	if !first.OK() {
+		t.Fatal(first.Stdout)
+	}
+	before, within := s.h.Snapshot(), s.h.SnapshotIn(a.Netns)
+	second := a.Call("ADD")
+	if !second.OK() || second.Stdout != first.Stdout {
+		t.Errorf("the second ADD: exit %d, %s\nthe first: %s", second.Exit, second.Stdout, first.Stdout)
+	}
+	s.h.Same(t, before, func(f host.Fact) bool { return f.Sort == "file" && host.Standing(f) })
+	s.untouched(a, within)
+	a.MustDel(t)
+	s.h.MustRunIn(a.Netns, "sh", "-c", "! ip link show lo up | grep .")
+
+	// What was put down since is not as the first answer has it.
+	a.MustAdd(t)
+	s.h.MustRunIn(a.Netns, "ip", "link", "set", "lo", "down")
+	within = s.h.SnapshotIn(a.Netns)
+	s.fails("a second ADD with lo down", a.Call("ADD"), 101)
+	s.untouched(a, within)
+}
