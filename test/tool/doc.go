@@ -3,4 +3,6 @@
 //
 // What may enter: what an operator does by hand. The runtime's duties (spec 13
 // and 21) are in test/conformance.
+//
+//fairlead:vmtest
 package tool
