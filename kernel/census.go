@@ -71,7 +71,7 @@ func (c *Census) process(pid int) error {
 	}
 	for _, t := range threads {
 		thread := filepath.Join(dir, t)
-		if err := c.note(filepath.Join(thread, "ns/net"), fmt.Sprintf("process %d is in it", pid)); err != nil {
+		if err := c.note(thread, "ns/net", fmt.Sprintf("process %d is in it", pid)); err != nil {
 			return err
 		}
 		if pid == os.Getpid() {
@@ -82,7 +82,7 @@ func (c *Census) process(pid int) error {
 			return err
 		}
 		for _, fd := range fds {
-			if err := c.note(filepath.Join(thread, "fd", fd), fmt.Sprintf("process %d holds it open", pid)); err != nil {
+			if err := c.note(thread, filepath.Join("fd", fd), fmt.Sprintf("process %d holds it open", pid)); err != nil {
 				return err
 			}
 		}
@@ -113,8 +113,16 @@ func ended(err error) bool {
 	return Absent(ObjectFile, err) || errors.Is(err, unix.ESRCH)
 }
 
-func (c *Census) note(path, who string) error {
-	id, ok, err := identityAt(path)
+// note looks where a link of a thread leads. Of a thread that has ended meanwhile
+// the kernel says EACCES, as of one that we may not look into: only of the former
+// the directory is gone too.
+func (c *Census) note(thread, link, who string) error {
+	id, ok, err := identityAt(filepath.Join(thread, link))
+	if errors.Is(err, unix.EACCES) {
+		if _, there, lookErr := identityAt(thread); lookErr == nil && !there {
+			return nil
+		}
+	}
 	if err != nil {
 		return err
 	}
