@@ -104,9 +104,15 @@ func runDemo(ctx context.Context, out io.Writer) (err error) {
 }
 
 // keepForwarding puts back what the demo's gateway turns on: elsewhere it is
-// left on, since others come to rely on it.
+// left on, since others come to rely on it. So is that links heed routers though
+// the host forwards.
 func keepForwarding() (restore func() error, err error) {
 	files := []string{"/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"}
+	heed, err := filepath.Glob("/proc/sys/net/ipv6/conf/*/accept_ra")
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, heed...)
 	old := map[string][]byte{}
 	for _, f := range files {
 		value, err := os.ReadFile(f)
@@ -120,7 +126,8 @@ func keepForwarding() (restore func() error, err error) {
 	return func() error {
 		var errs []error
 		for f, value := range old {
-			if now, err := os.ReadFile(f); err == nil && bytes.Equal(now, value) {
+			now, err := os.ReadFile(f)
+			if err == nil && bytes.Equal(now, value) || errors.Is(err, os.ErrNotExist) { // of a link that is gone
 				continue
 			}
 			errs = append(errs, os.WriteFile(f, value, 0o644))

@@ -33,6 +33,7 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	rest := []string{"host link eth0 up", "host sysctl forward 1", "host link br0 up", "host file last 7"}
 	add, del := step{name: "ADD under fault", verb: verbAdd, claim: claimAdded}, step{name: "DEL", verb: verbDel, claim: claimRemoved}
+	kept := step{name: "GC under fault", verb: verbDel, claim: claimRemoved, named: true}
 	for name, c := range map[string]struct {
 		step   step
 		broken bool
@@ -46,6 +47,10 @@ func TestJudge(t *testing.T) {
 		"DEL failed":                  {del, false, errors.New("EIO"), nil, []Finding{{Damage, "DEL fails, without fault: EIO"}}},
 		"leak":                        {del, false, nil, world(append(rest, "host nft rule x")...), []Finding{{Leak, "left: host: nft rule: x"}}},
 		"lie of DEL":                  {del, true, nil, world(append(rest, "host nft rule x")...), []Finding{{Lie, "left: host: nft rule: x"}}},
+		"GC that names what it keeps": {kept, true, nil, world(append(rest, "host nft rule x")...), nil},
+		"named, and without fault":    {kept, false, nil, world(append(rest, "host nft rule x")...), []Finding{{Leak, "left: host: nft rule: x"}}},
+		"what its plugin alone sees":  {del, true, nil, world(append(rest, "host file /d/.x 1", "host file /d/locks/y 1")...), nil},
+		"that, and without fault":     {del, false, nil, world(append(rest, "host file /d/.x 1")...), []Finding{{Leak, "left: host: file /d/.x: 1"}}},
 		"second of what stays":        {del, false, nil, world(append(rest, "host link br0 up")...), []Finding{{Leak, "left: host: link br0: up"}}},
 		"gone":                        {del, false, nil, world(rest[1:]...), []Finding{{Damage, "gone: host: link eth0: up"}}},
 		"changed":                     {del, false, nil, world(append(rest[1:], "host link eth0 down")...), []Finding{{Damage, "changed: host: link eth0: down, was up"}}},
